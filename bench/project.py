@@ -9,7 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 BREAKS = "Here is the change.\n\n^^^src/answer.txt\nwrong\n^^^end\n"
-MENDS = "I see.\n\n^^^src/answer.txt\nright\n^^^end\n^^^src/notes/reason.txt\nSince it was asked for.\n^^^end\n"
+MENDS = (
+    "I see.\n\n^^^src/answer.txt\nright\n^^^end\n"
+    "^^^src/notes/reason.txt\nSince it was asked for.\n^^^end\n"
+)
 
 IDENTITY = ("-c", "user.name=Bench", "-c", "user.email=bench@example.invalid")
 BUILD = """\

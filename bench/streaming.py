@@ -42,13 +42,15 @@ ALONE_RATIO = 8
 SHOWN = 0.05  # seconds
 READING = """
 import sys, httpx
-with httpx.stream("POST", sys.argv[1], json={"stream": bool(sys.argv[2])}, trust_env=False) as reply:
+body = {"stream": bool(sys.argv[2])}
+with httpx.stream("POST", sys.argv[1], json=body, trust_env=False) as reply:
     for _ in reply.iter_raw():
         pass
 """
 PARSING = """
 import json, sys, httpx
-with httpx.stream("POST", sys.argv[1], json={"stream": bool(sys.argv[2])}, trust_env=False) as reply:
+body = {"stream": bool(sys.argv[2])}
+with httpx.stream("POST", sys.argv[1], json=body, trust_env=False) as reply:
     for line in reply.iter_lines():
         if line.startswith("data: "):
             json.loads(line[6:])

@@ -16,20 +16,32 @@ from code_commit_workspace import Redactor
 
 _ASKING = """
 from code_commit.plugin_api import (
-    Flag, Message, Outcome, ProviderFailed, Request, Result, Text, WorkflowDefinition, hookimpl,
+    Flag,
+    Message,
+    Outcome,
+    ProviderFailed,
+    Request,
+    Result,
+    Text,
+    WorkflowDefinition,
+    hookimpl,
 )
 from code_commit_testing.loopback_provider import code_commit_providers
+
 
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--ask",), "ask twice", selects=True)
     return [WorkflowDefinition("asking", "ask twice", (flag,), "asking_plugin:run", writes=False)]
 
+
 def run(run):
     answers = []
     for prompt in ("one", "two"):
         try:
-            answers.append(run.model().complete(Request((Message("user", (Text(prompt),)),)), label="ask").text)
+            answers.append(
+                run.model().complete(Request((Message("user", (Text(prompt),)),)), label="ask").text
+            )
         except ProviderFailed as error:
             if error.kind is None:
                 raise

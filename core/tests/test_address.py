@@ -37,8 +37,8 @@ def test_the_address_is_the_configs_then_for_default_the_variables_then_the_serv
     moved = address_of(GEMINI, "default", {}, variables)
     assert (moved.url, moved.own) == ("https://proxy.example/gemini/v1beta", False)
     assert address_of(GEMINI, "named", {}, variables).own
-    given = address_of(GEMINI, "default", {"base_url": "http://[::1]:80/x/"}, variables)
-    assert (given.url, given.own) == ("http://[::1]:80/x", False)
+    address = address_of(GEMINI, "default", {"base_url": "http://[::1]:80/x/"}, variables)
+    assert (address.url, address.own) == ("http://[::1]:80/x", False)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_plain_http_to_another_machine_can_be_allowed() -> None:
     ],
 )
 def test_a_port_that_is_not_written_is_that_of_the_scheme(own: str, url: str, same: bool) -> None:
-    found = address_of(replace(OPENAI, base_url=own), "default", {"base_url": url}, {})
-    assert (found.url, found.own) == (url.rstrip("/"), same)
+    address = address_of(replace(OPENAI, base_url=own), "default", {"base_url": url}, {})
+    assert (address.url, address.own) == (url.rstrip("/"), same)
 
 
 PLAIN = "is plain http to"
@@ -149,7 +149,9 @@ def test_the_source_of_a_wrong_address_and_what_helps_are_named(
 
 
 def test_every_printable_character_but_backslash_may_be_in_an_address() -> None:
-    path = "".join(map(chr, range(0x21, 0x7F))).translate({ord(each): None for each in "\\@?#"})
+    path = "".join(map(chr, range(0x21, 0x7F))).translate(
+        {ord(character): None for character in "\\@?#"}
+    )
     assert (
         address_of(OPENAI, "player", {"base_url": f"https://host/{path}"}, {}).url
         == f"https://host/{path}"

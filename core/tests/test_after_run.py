@@ -76,10 +76,20 @@ def code_commit_after_run(run):
 RAISES = """
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("raises", "a bug", (Flag(("--raises",), "a bug", selects=True),), "raises_plugin:run",
-                               roles=None, writes=False)]
+    return [
+        WorkflowDefinition(
+            "raises",
+            "a bug",
+            (Flag(("--raises",), "a bug", selects=True),),
+            "raises_plugin:run",
+            roles=None,
+            writes=False,
+        )
+    ]
+
 
 def run(run):
     raise ValueError("a bug")
@@ -219,7 +229,7 @@ def test_errors_name_the_plugin_and_change_no_outcome(project, plugins):
     finished = run(project, plugins, "--json")
     assert finished.exit_code == 0
     assert sorted(failures(finished)) == sorted(
-        f"{name}: {told}" for name, (_, told) in WRONG.items() if told
+        f"{name}: {said_by_it}" for name, (_, said_by_it) in WRONG.items() if said_by_it
     )
     messages = [event["data"]["text"] for event in finished.events if event["kind"] == "message"]
     assert messages == ["noted: said"]

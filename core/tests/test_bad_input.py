@@ -31,8 +31,8 @@ def run(
     environ=None,
     **options,
 ):
-    known = {"OPENAI_API_KEY": KEY, **server.environment(), **(environ or {})}
-    return project.command("--model", model, *arguments, environ=known, **options)
+    variables = {"OPENAI_API_KEY": KEY, **server.environment(), **(environ or {})}
+    return project.command("--model", model, *arguments, environ=variables, **options)
 
 
 def remove(path):
@@ -373,7 +373,9 @@ def test_a_broken_sink_is_reported_once_and_the_run_continues(project, server, t
     finished = run(project, server, "--json", plugins=[plugins])
     assert finished.exit_code == 0
     failures = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
-    assert [(each["plugin"], each["error"]) for each in failures] == [("sinking", "OSError: disk")]
+    assert [(failure["plugin"], failure["error"]) for failure in failures] == [
+        ("sinking", "OSError: disk")
+    ]
 
 
 @pytest.mark.slow
@@ -473,10 +475,10 @@ def test_too_few_open_files_are_noticed_before_a_call(project, server):
     ]
     environ = project.environment({"OPENAI_API_KEY": KEY, **server.environment()})
     arguments = [*command, "--model", "gpt-5"]
-    done = subprocess.run(
+    completed = subprocess.run(
         arguments, cwd=project.root, env=environ, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, server.requests) == (3, [])
-    assert done.stderr == (
+    assert (completed.returncode, server.requests) == (3, [])
+    assert completed.stderr == (
         "error: a process may open only 32 files here, too few to run\nhint: raise it: ulimit -n 256\n"
     )

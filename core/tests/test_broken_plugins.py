@@ -14,32 +14,58 @@ PROVIDER = """
 from pydantic import BaseModel
 from code_commit.plugin_api import *
 
+
 class Config(BaseModel):
     model: str = "odd"
+
 
 class Odd:
     def complete(self, call):
         {complete}
+
     def close(self):
         pass
+
 
 def made(config):
     {made}
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("odd", {{"odd": ()}}, "", None, None, ("a", "{{key}}"), "odd_plugin:Config", "odd_plugin:made")]
+    return [
+        ProviderDefinition(
+            "odd",
+            {{"odd": ()}},
+            "",
+            None,
+            None,
+            ("a", "{{key}}"),
+            "odd_plugin:Config",
+            "odd_plugin:made",
+        )
+    ]
 """
 WORKFLOW = """
 from code_commit.plugin_api import *
 
+
 def run(run):
     {run}
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("odd", "odd", (Flag(("--odd",), "odd", selects=True),), "odd_plugin:run", writes=False,
-                               roles=None)]
+    return [
+        WorkflowDefinition(
+            "odd",
+            "odd",
+            (Flag(("--odd",), "odd", selects=True),),
+            "odd_plugin:run",
+            writes=False,
+            roles=None,
+        )
+    ]
 """
 RULE = """
 from code_commit.plugin_api import hookimpl
@@ -90,7 +116,7 @@ def ran(tmp_path, code, *arguments, settings="", group="code_commit"):
     return project, finished, finished.events[-1]["data"]
 
 
-def each(tmp_path, code, *lines):
+def run_each(tmp_path, code, *lines):
     """Start a run for each line in one process, with the settings after the line; return how each
     ended and why.
     """
@@ -134,20 +160,19 @@ def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path):
     code += "".join(
         f"def step{number}(call):\n    {step}\n\n" for number, (step, _) in enumerate(mistakes)
     )
-    _, _, told = each(
+    _, _, outcomes = run_each(
         tmp_path, code, *(f"--model odd/step{number} --query q" for number in range(len(mistakes)))
     )
-    for (step, words), (outcome, summary, hint) in zip(mistakes, told, strict=True):
+    for (step, words), (outcome, summary, hint) in zip(mistakes, outcomes, strict=True):
         assert (outcome, words in summary, "code-commit-odd" in summary) == (
             "PROVIDER_FAILED",
             True,
             True,
-        ), told
-        advice = (
-            "check the name of the model, "
-            if "made up" in step
-            else "this is a bug in its plugin; --debug shows"
-        )
+        ), outcomes
+        if "made up" in step:
+            advice = "check the name of the model, "
+        else:
+            advice = "this is a bug in its plugin; --debug shows"
         assert hint.startswith(advice)
 
 
@@ -173,10 +198,10 @@ def test_a_factory_that_makes_no_provider_is_named(tmp_path):
     code += "".join(
         f"def made{number}(config):\n    {step}\n\n" for number, step in enumerate(mistakes)
     )
-    _, _, told = each(
+    _, _, errors = run_each(
         tmp_path, code, *(f"--model odd/made{number} --query q" for number in range(len(mistakes)))
     )
-    assert [(name, "code-commit-odd" in text, hint) for name, text, hint in told] == [
+    assert [(name, "code-commit-odd" in text, hint) for name, text, hint in errors] == [
         ("NotReady", True, "this is a bug in its plugin; --debug shows where")
     ] * len(mistakes)
 
@@ -193,9 +218,7 @@ def test_a_wire_that_encodes_no_call_is_named(tmp_path, encode, words):
     code = PROVIDER.format(complete="pass", made="return Odd()").replace(
         "class Odd:", f"class Odd:\n    {encode}"
     )
-    _, finished, end = ran(
-        tmp_path, code.replace('()}, ""', '()}, "http://127.0.0.1:9"'), "--model", "odd"
-    )
+    _, finished, end = ran(tmp_path, code.replace('"",', '"http://127.0.0.1:9",'), "--model", "odd")
     assert finished.exit_code == 4
     assert end["summary"] == f"the provider odd of code-commit-odd failed: {words}"
     assert "never awaited" not in finished.stderr
@@ -248,11 +271,15 @@ from code_commit.plugin_api import *
 
 {code}
 
+
 @hookimpl
 def code_commit_workflows():
     def workflow(name, run=None, **more):
         flags = (Flag((f"--{{name}}",), name, selects=True),)
-        return WorkflowDefinition(name, name, flags, run or f"odd_plugin:{{name}}", writes=False, roles=None, **more)
+        return WorkflowDefinition(
+            name, name, flags, run or f"odd_plugin:{{name}}", writes=False, roles=None, **more
+        )
+
     return {definitions}
 """
 
@@ -278,11 +305,11 @@ def test_a_workflow_that_gives_no_result_is_named(tmp_path):
     code = WORKFLOWS.format(
         code=code, definitions=f"[workflow(f'odd{{n}}') for n in range({len(mistakes)})]"
     )
-    _, _, told = each(tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes))))
+    _, _, errors = run_each(tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes))))
     assert [
         (name, words in text, "code-commit-odd" in text)
-        for (name, text, _), (_, words) in zip(told, mistakes, strict=True)
-    ] == [("INTERNAL", True, True)] * len(mistakes), told
+        for (name, text, _), (_, words) in zip(errors, mistakes, strict=True)
+    ] == [("INTERNAL", True, True)] * len(mistakes), errors
 
 
 def test_an_event_or_result_that_is_no_json_names_the_plugin(tmp_path):
@@ -299,20 +326,20 @@ def test_an_event_or_result_that_is_no_json_names_the_plugin(tmp_path):
     code = WORKFLOWS.format(
         code=code, definitions=f"[workflow(f'odd{{n}}') for n in range({len(mistakes)})]"
     )
-    project, finished, told = each(
+    project, finished, outcomes = run_each(
         tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes)))
     )
-    assert told == [["REACHED", "done", ""]] * len(mistakes)
+    assert outcomes == [["REACHED", "done", ""]] * len(mistakes)
     for number, (_, stage) in enumerate(mistakes):
         (events,) = project.root.glob(f"logs/*-odd{number}/events.jsonl")
         failed = [
-            each["data"]
-            for each in map(json.loads, events.read_text().splitlines())
-            if each["kind"] == "plugin.failed"
+            event["data"]
+            for event in map(json.loads, events.read_text().splitlines())
+            if event["kind"] == "plugin.failed"
         ]
-        assert {(each["plugin"], each["distribution"], each["stage"]) for each in failed} == {
-            ("odd", "code-commit-odd", stage)
-        }
+        assert {
+            (failure["plugin"], failure["distribution"], failure["stage"]) for failure in failed
+        } == {("odd", "code-commit-odd", stage)}
         assert f"plugin odd of code-commit-odd failed ({stage})" in finished.stderr
 
 
@@ -328,11 +355,15 @@ def test_code_of_a_workflow_that_cannot_be_used_is_named_before_the_run(tmp_path
         "'odd_plugin:later'": "run 'odd_plugin:later' is async; use a plain function",
     }
     definitions = ", ".join(
-        f"workflow('odd{number}', {each})" for number, each in enumerate(mistakes)
+        f"workflow('odd{number}', {mistake})" for number, mistake in enumerate(mistakes)
     )
     code = WORKFLOWS.format(code=code, definitions=f"[{definitions}]")
-    project, _, told = each(tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes))))
-    for number, ((name, text, hint), words) in enumerate(zip(told, mistakes.values(), strict=True)):
+    project, _, errors = run_each(
+        tmp_path, code, *(f"--odd{number}" for number in range(len(mistakes)))
+    )
+    for number, ((name, text, hint), words) in enumerate(
+        zip(errors, mistakes.values(), strict=True)
+    ):
         assert (name, hint) == ("UsageError", "fix or uninstall the plugin")
         assert text.startswith(
             f"the workflow odd{number} of code-commit-odd 1.0 is broken: {words}"
@@ -392,8 +423,8 @@ def test_a_misspelled_role_or_provider_is_named(tmp_path):
     code = DONE.replace("roles=None", "roles=('critic',)") + PROVIDER.format(
         complete="pass", made="return Odd()"
     )
-    _, _, told = each(tmp_path, code, *(f"--odd\n{settings}" for settings in cases))
-    for words, (name, text, hint) in zip(cases.values(), told, strict=True):
+    _, _, errors = run_each(tmp_path, code, *(f"--odd\n{settings}" for settings in cases))
+    for words, (name, text, hint) in zip(cases.values(), errors, strict=True):
         if words:
             assert (name, words in text) == ("NotReady", True)
             assert hint == "fix the name, install its plugin, or remove the setting"
@@ -412,12 +443,15 @@ def test_what_a_plugin_may_offer_that_fails_is_no_mistake(tmp_path):
 
 def test_a_broken_run_token_is_named(tmp_path):
     code = PROVIDER.format(complete="raise AssertionError", made="return Odd()").replace(
-        '"odd_plugin:made")]',
-        '"odd_plugin:made", run_token="odd_plugin:token")]\n\ndef token(model, root):\n    1 / 0',
+        '"odd_plugin:made",', '"odd_plugin:made", run_token="odd_plugin:token",'
     )
-    _, done, _ = ran(tmp_path, code, "--model", "odd")
-    assert done.exit_code == 3
-    assert "the provider odd of code-commit-odd cannot be created: ZeroDivisionError" in done.stderr
+    code += "\n\ndef token(model, root):\n    1 / 0\n"
+    _, finished, _ = ran(tmp_path, code, "--model", "odd")
+    assert finished.exit_code == 3
+    assert (
+        "the provider odd of code-commit-odd cannot be created: ZeroDivisionError"
+        in finished.stderr
+    )
 
 
 FAILING = """

@@ -95,8 +95,10 @@ def test_a_connection_that_breaks_before_the_tokens_came_is_warned_of(script, us
             model_call("?", stream=True, progress=lambda _: None, warn=warnings.append)
         )
         provider.close()
-    told = "the connection to plain broke off after the reply, before the number of its tokens came"
-    assert (completion.text, warnings) == ("hello", [told] * warned)
+    warning = (
+        "the connection to plain broke off after the reply, before the number of its tokens came"
+    )
+    assert (completion.text, warnings) == ("hello", [warning] * warned)
 
 
 @pytest.mark.parametrize(

@@ -55,10 +55,10 @@ def test_an_answer_counts_what_it_cost():
 
 def test_a_provider_that_knows_the_cost_is_believed():
     budget = Budget(1.0)
-    given = a_completion(cost=0.5)
+    completion = a_completion(cost=0.5)
     assert (
         budget.spend(
-            model_call(bounded(), model="gpt-5"), next=lambda _call: given, max_tokens=None
+            model_call(bounded(), model="gpt-5"), next=lambda _call: completion, max_tokens=None
         ).cost
         == 0.5
     )
@@ -170,7 +170,7 @@ def test_the_schemas_of_tools_count():
         )
 
 
-# --- the tokens of a prompt -------------------------------------------------------------------------------------------
+# --- the tokens of a prompt -----------------------------------------------------------------------
 
 # 100,000 bytes.
 LONG = Request((Message("user", (Text("words of a text " * 6_250),)),), max_tokens=1000)
@@ -179,15 +179,15 @@ REPLY = 0.01  # USD, its longest
 
 def reserved(limit: float, counted: int | None) -> list[int]:
     """Spend on `LONG`; return how often the service was asked for a count."""
-    asked: list[int] = []
+    calls: list[int] = []
 
     def count(_call):
-        asked.append(1)
+        calls.append(1)
         return counted
 
     call = model_call(LONG, model="gpt-5")
     Budget(limit).spend(call, next=lambda _call: a_completion(), max_tokens=None, count=count)
-    return asked
+    return calls
 
 
 def test_a_prompt_that_fits_with_a_token_per_byte_is_not_counted():

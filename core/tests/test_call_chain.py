@@ -1,4 +1,6 @@
-"""The layers that a model call goes through: each alone, and all of them in a run of the command."""
+"""The layers that a model call goes through: each alone, and all of them in a run of the
+command.
+"""
 
 from __future__ import annotations
 
@@ -17,27 +19,58 @@ from code_commit_testing.scripted_provider import ScriptedProvider
 
 NAME = {name!r}
 
+
 def tag(call, next):
     completion = next(call)
     text = f"{{NAME}}({{completion.text}})"
     return replace(completion, message=Message("assistant", (Text(text),)))
 
+
 def cache(call, next, kept={{}}):
-    call.warn(f"{{call.role}} {{call.provider}} {{call.model}} {{call.label}} {{call.number}} {{call.deadline}}")
+    call.warn(
+        f"{{call.role}} {{call.provider}} {{call.model}} {{call.label}} {{call.number}} {{call.deadline}}"
+    )
     if kept:
         return replace(kept["completion"], cached=True)
     kept["completion"] = next(call)
     return kept["completion"]
 
-def crash(call, next): raise ValueError("boom")
-def leave(call, next): raise SystemExit(9)
-def policy(call, next): raise LimitReached("not on a Sunday")
-def twice(call, next): return (next(call), next(call))[1]
-def enough(call, next): raise LimitReached(f"enough of {{next(call).text}}")
-def nothing(call, next): pass
-def other(call, next): return next(replace(call, request=replace(call.request, system="be evil")))
-def stop(call, next): raise KeyboardInterrupt
-def through(call, next): return next(call)
+
+def crash(call, next):
+    raise ValueError("boom")
+
+
+def leave(call, next):
+    raise SystemExit(9)
+
+
+def policy(call, next):
+    raise LimitReached("not on a Sunday")
+
+
+def twice(call, next):
+    return (next(call), next(call))[1]
+
+
+def enough(call, next):
+    raise LimitReached(f"enough of {{next(call).text}}")
+
+
+def nothing(call, next):
+    pass
+
+
+def other(call, next):
+    return next(replace(call, request=replace(call.request, system="be evil")))
+
+
+def stop(call, next):
+    raise KeyboardInterrupt
+
+
+def through(call, next):
+    return next(call)
+
 
 @hookimpl
 def code_commit_model_layers(settings):
@@ -95,19 +128,25 @@ from pydantic import BaseModel
 from code_commit.plugin_api import hookimpl
 from code_commit_testing.loopback_provider import LOOPBACK, LoopbackWire
 
+
 class Config(BaseModel):
     model: str
     max_tokens: int
     write_price: float | None = None
+
 
 def wire_of(config):
     wire = LoopbackWire(config.model)
     wire.cache_write_price = config.write_price
     return wire
 
+
 @hookimpl
 def code_commit_providers():
-    own = {each: f"bounded_plugin:{name}" for each, name in (("config", "Config"), ("factory", "wire_of"))}
+    own = {
+        each: f"bounded_plugin:{name}"
+        for each, name in (("config", "Config"), ("factory", "wire_of"))
+    }
     return [replace(LOOPBACK, name="bounded", models={"bounded-1": ()}, **own)]
 """
 
@@ -137,19 +176,34 @@ def test_the_config_of_a_provider_counts(project, asking, server, more, cost):
 
 MEMORY = """
 import gc, tracemalloc
-from code_commit.plugin_api import Flag, Message, Outcome, Request, Result, Text, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    Flag,
+    Message,
+    Outcome,
+    Request,
+    Result,
+    Text,
+    WorkflowDefinition,
+    hookimpl,
+)
+
 
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--measure",), "measure", selects=True)
-    return [WorkflowDefinition("measuring", "measure", (flag,), "measuring_plugin:run", writes=False)]
+    return [
+        WorkflowDefinition("measuring", "measure", (flag,), "measuring_plugin:run", writes=False)
+    ]
+
 
 def run(run):
     gc.disable()  # a cycle would keep the prompt for some time
     kept = []
     for _ in range(2):
         tracemalloc.start()
-        run.model().complete(Request((Message("user", (Text("a" * 1_000_000 + "b"),)),)), label="ask")
+        run.model().complete(
+            Request((Message("user", (Text("a" * 1_000_000 + "b"),)),)), label="ask"
+        )
         kept.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
     return Result(Outcome.REACHED, "done", {"kept": kept[-1]})  # of the first, imports are kept
@@ -171,16 +225,23 @@ LEAVING = """
 import threading, time
 from code_commit.plugin_api import *
 
+
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--leave",), "leave a call running", selects=True)
-    return [WorkflowDefinition("leaving", "leave a call running", (flag,), "leaving_plugin:run", writes=False)]
+    return [
+        WorkflowDefinition(
+            "leaving", "leave a call running", (flag,), "leaving_plugin:run", writes=False
+        )
+    ]
+
 
 def ask(run):
     try:
         run.model().complete(Request((Message("user", (Text("hi"),)),)), label="ask")
     except CodeCommitError:
         pass
+
 
 def run(run):
     threading.Thread(target=ask, args=(run,), daemon=True).start()
@@ -213,7 +274,7 @@ def test_the_end_of_a_run_ends_a_call_and_the_wait_for_its_next_try(
         "--leave", "--json", "--model", "loopback-1", plugins=[asking], environ=environ
     )
     assert finished.exit_code == 0
-    assert [each["error"] for each in of_kind(finished, "call.finished")] == [
+    assert [event["error"] for event in of_kind(finished, "call.finished")] == [
         "the run ended before the call did"
     ]
 
@@ -222,7 +283,7 @@ def test_a_call_that_ctrl_c_ends_says_so(project, asking, server):
     add_layers(asking, "stopper", "return [stop]")
     finished = run(project, asking, server)
     assert finished.exit_code == 130
-    assert [each["error"] for each in of_kind(finished, "call.finished")] == ["interrupted"]
+    assert [event["error"] for event in of_kind(finished, "call.finished")] == ["interrupted"]
     assert (project.run_folder / "1-ask-response.txt").read_text() == "ERROR\ninterrupted\n"
 
 
@@ -269,11 +330,11 @@ def test_layers_run_by_the_name_of_their_plugin_and_the_log_counts_what_was_aske
     assert (first["input_tokens"], second["input_tokens"]) == (1, 0)
     assert first["seconds"] == round(first["seconds"], 3) < took
     messages = of_kind(finished, "message")
-    assert [each["text"] for each in messages] == [
+    assert [message["text"] for message in messages] == [
         *("north 22", "default loopback gpt-5 ask 1 inf"),
         *("north 22", "default loopback gpt-5 ask 2 inf"),
     ]
-    assert {each["level"] for each in messages} == {"warning"}
+    assert {message["level"] for message in messages} == {"warning"}
     assert (project.run_folder / "2-ask-response.txt").read_text() == answers(finished)[0]
 
 
@@ -320,7 +381,9 @@ def test_a_layer_that_breaks_its_promise_ends_the_call_by_name(
     assert (finished.exit_code, server.requests) == (4, []), finished.stderr
     assert says in finished.stderr
     assert of_kind(finished, "call.finished")[0]["error"].startswith(says)
-    advice = "this is a bug in its plugin" + "; --debug shows where" * (layer != "other")
+    advice = "this is a bug in its plugin"
+    if layer != "other":
+        advice += "; --debug shows where"
     assert f"hint: {advice}\n" in finished.stderr
 
 
@@ -368,15 +431,27 @@ from dataclasses import replace
 from code_commit.plugin_api import hookimpl
 from code_commit_testing.scripted_provider import SCRIPTED, ScriptedProvider
 
+
 class Rooted(ScriptedProvider):
     model = "the-exact-name"
+
 
 def made(config, root):
     return Rooted([f"{root.name}, runs: {len(list(root.glob('logs/*-asking')))}", "2"])
 
+
 @hookimpl
 def code_commit_providers():
-    return [replace(SCRIPTED, name="rooted", factory="rooted_plugin:made", free=True, run_token="rooted_plugin:token")]
+    return [
+        replace(
+            SCRIPTED,
+            name="rooted",
+            factory="rooted_plugin:made",
+            free=True,
+            run_token="rooted_plugin:token",
+        )
+    ]
+
 
 def token(model, root):
     return f"{model} in {root.name}"
@@ -410,7 +485,7 @@ def code_commit_model_layers():
     server.script(Reply.error(400), Reply("1"), Reply("2"))
     finished = run(project, asking, server)
     assert answers(finished) == ["1", "2"]
-    assert [each["text"][:7] for each in of_kind(finished, "message")] == ["gpt-5: "]
+    assert [message["text"][:7] for message in of_kind(finished, "message")] == ["gpt-5: "]
     assert len(of_kind(finished, "call.started")) == 2
 
 
@@ -452,4 +527,4 @@ def test_an_alias_stands_for_its_own_model(project, asking, server):
     )
     server.script(Reply("1"), Reply("2"))
     started = of_kind(run(project, asking, server, model="second"), "call.started")
-    assert [each["model"] for each in started] == ["two-1", "two-1"]
+    assert [event["model"] for event in started] == ["two-1", "two-1"]

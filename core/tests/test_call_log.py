@@ -46,14 +46,18 @@ def test_a_build_shares_the_number_of_the_latest_call_or_in_a_thread_of_its_own(
     log, numbered, numbers
 ):
     calls = CallLog(log, numbered=numbered)
-    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
-        found = [calls.last_number]
+    with ThreadPoolExecutor(1) as first, ThreadPoolExecutor(1) as second:
+        last_numbers = [calls.last_number]
         assert calls.next_number() == 1
-        found.append(one.submit(lambda: calls.last_number).result())  # it has no call of its own
-        assert [thread.submit(calls.next_number).result() for thread in (one, other)] == [2, 3]
-        found += [thread.submit(lambda: calls.last_number).result() for thread in (one, other)]
-        found.append(calls.last_number)
-    assert found == numbers
+        last_numbers.append(
+            first.submit(lambda: calls.last_number).result()
+        )  # it has no call of its own
+        assert [thread.submit(calls.next_number).result() for thread in (first, second)] == [2, 3]
+        last_numbers += [
+            thread.submit(lambda: calls.last_number).result() for thread in (first, second)
+        ]
+        last_numbers.append(calls.last_number)
+    assert last_numbers == numbers
 
 
 @pytest.mark.parametrize("fails", [False, True])

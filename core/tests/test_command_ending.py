@@ -13,23 +13,44 @@ from code_commit_testing import Finished, install_plugin
 TOKEN = "odd-canary-0123456789-7Q"
 PLUGIN = """
 import os
-from code_commit.plugin_api import CommandDefinition, Flag, NotReady, Outcome, Result, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    CommandDefinition,
+    Flag,
+    NotReady,
+    Outcome,
+    Result,
+    WorkflowDefinition,
+    hookimpl,
+)
+
 
 @hookimpl
 def code_commit_commands():
     return [CommandDefinition("odd", "do something odd", "odd_plugin:odd", "odd_plugin:arguments")]
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("idle", "idle", (Flag(("--idle",), "idle", selects=True),), "odd_plugin:idle",
-                               writes=False, roles=None)]
+    return [
+        WorkflowDefinition(
+            "idle",
+            "idle",
+            (Flag(("--idle",), "idle", selects=True),),
+            "odd_plugin:idle",
+            writes=False,
+            roles=None,
+        )
+    ]
+
 
 def idle(run):
     return Result(Outcome.REACHED, "idle")
 
+
 def arguments(parser):
     parser.add_argument("code")
     parser.add_argument("--json", action="store_true")
+
 
 def odd(host, arguments):
     token = os.environ.get("ODD_TOKEN")
@@ -195,17 +216,17 @@ def test_quiet_says_nothing_of_a_success(run):
 
 def test_a_run_that_wrote_nothing_cannot_be_taken_back(run):
     assert run("--idle").exit_code == 0
-    for words, said in (
+    for words, message in (
         (["undo"], "no run has left changes here"),
         (["undo", "latest"], "changed no files, so there is"),
     ):
         finished = run(*words)
-        assert (finished.exit_code, said in finished.stderr) == (3, True)
+        assert (finished.exit_code, message in finished.stderr) == (3, True)
 
 
 def test_without_a_provider_the_models_name_what_to_install(run):
     offered = run("models", "--json").document["models"]
-    disabled = [f"--disable-plugin={name}" for name in {each["distribution"] for each in offered}]
+    disabled = [f"--disable-plugin={name}" for name in {model["distribution"] for model in offered}]
     assert ("no provider is installed" in run("models").stdout) == (not offered)
     finished = run("models", *disabled)
     assert 'pip install ".[openai]"' in finished.stdout

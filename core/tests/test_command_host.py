@@ -17,41 +17,64 @@ from pathlib import Path
 from pydantic import BaseModel
 from code_commit.plugin_api import *
 
+
 class Settings(BaseModel):
     color: str = "red"
+
 
 @hookimpl
 def code_commit_settings():
     return "odd_plugin:Settings"
 
+
 @hookimpl
 def code_commit_commands():
     return [CommandDefinition("odd", "do something odd", "odd_plugin:odd", "odd_plugin:arguments")]
 
+
 @hookimpl
 def code_commit_workflows():
     def workflow(name, **more):
-        return WorkflowDefinition(name, name, (Flag((f"--{name}",), name, selects=True),), f"odd_plugin:{name}",
-                                  writes=False, roles=None, **more)
-    return [workflow("idle"), workflow("telling", reports_progress=True), workflow("hinting"), workflow("failing")]
+        return WorkflowDefinition(
+            name,
+            name,
+            (Flag((f"--{name}",), name, selects=True),),
+            f"odd_plugin:{name}",
+            writes=False,
+            roles=None,
+            **more,
+        )
+
+    return [
+        workflow("idle"),
+        workflow("telling", reports_progress=True),
+        workflow("hinting"),
+        workflow("failing"),
+    ]
+
 
 def idle(run):
     run.execute(["true"], timeout=60)
     return Result(Outcome.REACHED, f"idle in {run.root.name}")
 
+
 def telling(run):
     return idle(run)
+
 
 def hinting(run):
     run.keep("b.html", "")
     run.keep("a.html", "")
     return Result(Outcome.REACHED, "done", hint="look there")
 
+
 def failing(run):
     return Result(Outcome.NOT_REACHED, "not done", hint="try again")
 
+
 def arguments(parser):
     parser.add_argument("code")
+
 
 def odd(host, arguments):
     exec(arguments.code)
@@ -87,7 +110,10 @@ def test_the_program_is_named_as_it_was_started(monkeypatch) -> None:
 
 
 def test_a_command_gets_its_project_and_settings(run, project) -> None:
-    code = "host.out.line(f'{host.root} {host.build_timeout} {host.settings().color} {len(host.failures)}')"
+    code = (
+        "color = host.settings().color; "
+        "host.out.line(f'{host.root} {host.build_timeout} {color} {len(host.failures)}')"
+    )
     assert run("odd", code).stdout == f"{project.root} 3600 red 0\n"
     text = '[build]\ntimeout_seconds = 7\n[plugins.odd]\ncolor = "blue"\n'
     project.write({"agent-config/config.toml": text})

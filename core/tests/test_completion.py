@@ -11,35 +11,55 @@ import pytest
 from code_commit_testing import Project, install_plugin
 
 ODD = """
-from code_commit.plugin_api import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    CommandDefinition,
+    Flag,
+    ProviderDefinition,
+    WorkflowDefinition,
+    hookimpl,
+)
 
 EVIL = "it's odd: $(touch pwned) `touch pwned`"
 
+
 @hookimpl
 def code_commit_workflows():
-    flags = (Flag(("--odd",), EVIL, EVIL, selects=True), Flag(("--from",), "a file", "FILE"), Flag(("--into",), "a folder", "FOLDER"))
+    flags = (
+        Flag(("--odd",), EVIL, EVIL, selects=True),
+        Flag(("--from",), "a file", "FILE"),
+        Flag(("--into",), "a folder", "FOLDER"),
+    )
     return [WorkflowDefinition("odd", "odd", flags, "nowhere:run")]
+
 
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition(name, models, "", None, None, ("a", "{key}"), "x:y", "x:y")
-            for name, models in {"odd": {"odd-1": (), EVIL: ()}, "replay": {}}.items()]
+    return [
+        ProviderDefinition(name, models, "", None, None, ("a", "{key}"), "x:y", "x:y")
+        for name, models in {"odd": {"odd-1": (), EVIL: ()}, "replay": {}}.items()
+    ]
+
 
 @hookimpl
 def code_commit_commands():
-    return [CommandDefinition("absent deep", EVIL, "nowhere:run"),
-            CommandDefinition("look", EVIL, "nowhere:run", "odd_plugin:arguments"),
-            CommandDefinition("past", EVIL, "nowhere:run", "odd_plugin:actions"),
-            CommandDefinition("broken", EVIL, "nowhere:run", "nowhere:arguments")]
+    return [
+        CommandDefinition("absent deep", EVIL, "nowhere:run"),
+        CommandDefinition("look", EVIL, "nowhere:run", "odd_plugin:arguments"),
+        CommandDefinition("past", EVIL, "nowhere:run", "odd_plugin:actions"),
+        CommandDefinition("broken", EVIL, "nowhere:run", "nowhere:arguments"),
+    ]
+
 
 @hookimpl
 def code_commit_log_sinks():
     return []
 
+
 def actions(parser):
     action = parser.add_subparsers(dest="action")
     action.add_parser("show").add_argument("run", nargs="?", metavar="RUN")
     action.add_parser("export").add_argument("--sink", metavar="NAME")
+
 
 def arguments(parser):
     parser.add_argument("paths", nargs="+", metavar="PATH", help=EVIL)
@@ -68,7 +88,7 @@ def completed(project, text, cases):
     for words, _ in cases:
         line = " ".join(f"'{word}'" for word in words)
         code += f'COMPREPLY=(); COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _shtab_code_commit; echo "${{COMPREPLY[@]}}"\n'
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "--norc"],
         input=code,
         cwd=project.root,
@@ -77,10 +97,10 @@ def completed(project, text, cases):
         check=True,
         env=project.environment(),
     )
-    assert done.stderr == ""
+    assert completed.stderr == ""
     return [
         (words, sorted(line.split()))
-        for (words, _), line in zip(cases, done.stdout.splitlines(), strict=True)
+        for (words, _), line in zip(cases, completed.stdout.splitlines(), strict=True)
     ]
 
 
@@ -159,8 +179,8 @@ def test_names_of_folders_do_not_run(project, odd, shell):
             "replay/latest",
         }
     else:
-        asked = "".join(f"complete -C '{' '.join(words)}'\n" for words, _ in cases)
-        command = ["fish", "--no-config", "-c", f"{odd('fish')}\n{asked}"]
+        completions = "".join(f"complete -C '{' '.join(words)}'\n" for words, _ in cases)
+        command = ["fish", "--no-config", "-c", f"{odd('fish')}\n{completions}"]
         subprocess.run(
             command, cwd=project.root, env=project.environment(), capture_output=True, check=True
         )
@@ -172,7 +192,7 @@ def test_names_of_folders_do_not_run(project, odd, shell):
 @pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 def test_fish_offers_what_may_follow(project, odd, words, offered):
     line = " ".join(words)
-    done = subprocess.run(
+    completed = subprocess.run(
         ["fish", "--no-config", "-c", f"{odd('fish')}\ncomplete -C '{line}'"],
         cwd=project.root,
         env=project.environment(),
@@ -180,8 +200,8 @@ def test_fish_offers_what_may_follow(project, odd, words, offered):
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert sorted(each.partition("\t")[0] for each in done.stdout.splitlines()) == offered
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert sorted(line.partition("\t")[0] for line in completed.stdout.splitlines()) == offered
 
 
 # A terminal with zsh: the widget that ends each completion prints all that was added.
@@ -203,7 +223,7 @@ print -r -- "${${out##*<ADDED}%%ADDED>*}"
 @pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 def test_zsh_offers_what_may_follow(project, odd, tmp_path, words, offered):
     (tmp_path / "script").write_text(odd("zsh"))
-    done = subprocess.run(
+    completed = subprocess.run(
         ["zsh", "-f", "-c", ZSH, "zsh", tmp_path / "script", " ".join(words)],
         cwd=project.root,
         env={**project.environment(), "TERM": "dumb"},
@@ -212,7 +232,7 @@ def test_zsh_offers_what_may_follow(project, odd, tmp_path, words, offered):
         check=True,
         timeout=60,
     )
-    assert sorted(set(done.stdout.split())) == offered
+    assert sorted(set(completed.stdout.split())) == offered
 
 
 @pytest.mark.slow
@@ -231,7 +251,7 @@ def test_the_script_is_one_and_what_a_plugin_says_does_not_run(project, tmp_path
     (tmp_path / "script").write_text(text)
     before = "autoload -U compinit; compinit -D; " if shell == "zsh" else ""
     after = "; [[ $_comps[code-commit] == _shtab_code_commit ]]" if shell == "zsh" else ""
-    done = subprocess.run(
+    completed = subprocess.run(
         [program, *flags, "-c", f"{before}source {tmp_path}/script{after}"],
         cwd=project.root,
         env=project.environment(),
@@ -239,7 +259,7 @@ def test_the_script_is_one_and_what_a_plugin_says_does_not_run(project, tmp_path
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (completed.returncode, completed.stderr) == (0, "")
     assert not (project.root / "pwned").exists()
 
 
@@ -249,7 +269,7 @@ def test_a_command_is_described_by_its_line_in_the_list(odd, shell):
     assert "list the installed plugins, and what failed" in shown
     assert "what is loaded, and what failed and why" not in shown
     uses = {"zsh": ':_code_commit_{}"', "fish": "(_code_commit_{})"}[shell]
-    assert all(uses.format(what) in shown for what in ("models", "runs"))
+    assert all(uses.format(subject) in shown for subject in ("models", "runs"))
 
 
 @pytest.mark.slow

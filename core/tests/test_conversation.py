@@ -93,7 +93,7 @@ def test_a_completion_has_its_text_and_its_calls():
     )
     completion = replace(DONE, message=message)
     assert (completion.text, completion.tool_calls) == ("one two", calls)
-    assert [each.arguments_object for each in calls] == [{"a": 1}, {"malformed": "raw"}]
+    assert [call.arguments_object for call in calls] == [{"a": 1}, {"malformed": "raw"}]
 
 
 def test_a_message_of_anything_but_parts_is_refused():

@@ -25,18 +25,18 @@ def test_discovery_finds_what_importlib_finds_and_sorts_it(tmp_path):
     install_plugin(tmp_path / "c", "guard", "", distribution="dist-c", group=PATH_RULES_GROUP)
     install_plugin(tmp_path / "d", "shadowed", "", distribution="dist-b", version="2.0")
     path = [str(tmp_path / name) for name in "bacd"]
-    assert [(each.name, each.distribution, each.version) for each in discover(path)] == [
+    assert [(plugin.name, plugin.distribution, plugin.version) for plugin in discover(path)] == [
         ("first", "dist-a", "1.0"),
         ("guard", "dist-c", "1.0"),
         ("second", "dist-b", "1.0"),
     ]
-    found = {(each.name, each.value, each.group) for each in discover(sys.path)}
+    discovered = {(plugin.name, plugin.value, plugin.group) for plugin in discover(sys.path)}
     expected = {
         (entry.name, entry.value, entry.group)
         for group in (GROUP, PATH_RULES_GROUP)
         for entry in importlib.metadata.entry_points(group=group)
     }
-    assert found == expected
+    assert discovered == expected
 
 
 def test_comments_and_other_groups_are_no_plugins(tmp_path):
@@ -55,11 +55,11 @@ def test_an_egg_info_folder_gives_name_and_version(tmp_path):
         tmp_path / "code_commit_one.egg-info"
     )
     (folder / "METADATA").rename(folder / "PKG-INFO")
-    [found] = discover([str(tmp_path)])
-    assert (found.distribution, found.version) == ("code-commit-one", "1.0")
+    [plugin] = discover([str(tmp_path)])
+    assert (plugin.distribution, plugin.version) == ("code-commit-one", "1.0")
     (folder / "PKG-INFO").unlink()
-    [found] = discover([str(tmp_path)])
-    assert (found.distribution, found.version) == ("code_commit_one", "")
+    [plugin] = discover([str(tmp_path)])
+    assert (plugin.distribution, plugin.version) == ("code_commit_one", "")
 
 
 @pytest.mark.parametrize(
@@ -80,11 +80,11 @@ def test_an_egg_info_folder_gives_name_and_version(tmp_path):
 def test_name_and_version_are_those_of_the_metadata_or_of_the_folder(
     tmp_path, folder, metadata, found
 ):
-    info = tmp_path / folder
-    info.mkdir()
-    (info / "entry_points.txt").write_text("[ code_commit ]\none = one_plugin\n")
+    info_folder = tmp_path / folder
+    info_folder.mkdir()
+    (info_folder / "entry_points.txt").write_text("[ code_commit ]\none = one_plugin\n")
     if metadata is not None:
-        (info / "METADATA").write_bytes(metadata.encode() + b"Summary: \xff\n")
+        (info_folder / "METADATA").write_bytes(metadata.encode() + b"Summary: \xff\n")
     [source] = discover([str(tmp_path)])
     assert (source.distribution, source.version) == found
 
@@ -92,8 +92,12 @@ def test_name_and_version_are_those_of_the_metadata_or_of_the_folder(
 def test_of_a_distribution_that_is_there_twice_the_first_counts_however_it_is_spelled(tmp_path):
     for number, name in enumerate(("Dist-A.b", "dist_a__B", "dist.a-b")):
         install_plugin(tmp_path / str(number), f"plugin{number}", "", distribution=name)
-    assert [each.name for each in discover([str(tmp_path / name) for name in "012"])] == ["plugin0"]
-    assert [each.name for each in discover([str(tmp_path / name) for name in "210"])] == ["plugin2"]
+    assert [plugin.name for plugin in discover([str(tmp_path / name) for name in "012"])] == [
+        "plugin0"
+    ]
+    assert [plugin.name for plugin in discover([str(tmp_path / name) for name in "210"])] == [
+        "plugin2"
+    ]
 
 
 def test_the_path_may_name_the_working_directory_files_and_what_is_missing(tmp_path, monkeypatch):
@@ -102,7 +106,7 @@ def test_the_path_may_name_the_working_directory_files_and_what_is_missing(tmp_p
     (tmp_path / "more-1.0.dist-info").mkdir()  # without entry points
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["missing", "file", ""])
-    assert [each.name for each in discover()] == ["one"]
+    assert [plugin.name for plugin in discover()] == ["one"]
 
 
 VERSION = "1.2.dev3"
@@ -145,23 +149,30 @@ def test_a_dependent_that_cannot_work_is_named(
     tmp_path, monkeypatch, requires, entry_points, faults
 ):
     install_plugin(tmp_path, "dependent", "")
-    [info] = tmp_path.glob("*.dist-info")
-    with (info / "METADATA").open("a") as metadata:
+    [info_folder] = tmp_path.glob("*.dist-info")
+    with (info_folder / "METADATA").open("a") as metadata:
         metadata.write(f"{requires}\n")
-    (info / "entry_points.txt").write_text(f"{entry_points}\n")
+    (info_folder / "entry_points.txt").write_text(f"{entry_points}\n")
     install_plugin(tmp_path / "other", "other", "", distribution="other")
     installed = partial(
         importlib.metadata.distributions, path=[str(tmp_path), str(tmp_path / "other")]
     )
     monkeypatch.setattr(importlib.metadata, "distributions", installed)
     monkeypatch.setattr(distributions, "__version__", VERSION)
-    found = list(unusable_dependents())
-    assert [(each.plugin, each.stage, each.error, each.guards_paths) for each in found] == [
-        (plugin, stage, error + f"{VERSION} is installed" * error.endswith("and "), guards)
+    failures = list(unusable_dependents())
+    assert [
+        (failure.plugin, failure.stage, failure.error, failure.guards_paths) for failure in failures
+    ] == [
+        (
+            plugin,
+            stage,
+            f"{error}{VERSION} is installed" if error.endswith("and ") else error,
+            guards,
+        )
         for plugin, stage, error, guards in faults
     ]
-    assert {(each.distribution, each.version) for each in found} <= {
+    assert {(failure.distribution, failure.version) for failure in failures} <= {
         ("code-commit-dependent", "1.0")
     }
     assert list(unusable_dependents({"code-commit-dependent"})) == []
-    assert list(unusable_dependents({each.plugin for each in found})) == []
+    assert list(unusable_dependents({failure.plugin for failure in failures})) == []

@@ -35,10 +35,10 @@ def project(tmp_path):
 
 def lines_of(finished: Finished) -> dict[str, list[tuple[str, str]]]:
     """Return state and text of each line of `doctor --json`, by the name of the check."""
-    found: dict[str, list[tuple[str, str]]] = {}
+    lines: dict[str, list[tuple[str, str]]] = {}
     for line in finished.document["checks"]:
-        found.setdefault(line["name"], []).append((line["state"], line["text"]))
-    return found
+        lines.setdefault(line["name"], []).append((line["state"], line["text"]))
+    return lines
 
 
 def examined(project: Project, *arguments: str, **options: Any) -> dict[str, list[tuple[str, str]]]:
@@ -49,10 +49,10 @@ def test_a_ready_project_has_no_problem_and_no_service_is_called(project) -> Non
     with ScriptedServer() as server:
         finished = project.command("doctor", "--json", environ={**ENVIRON, **server.environment()})
         assert server.requests == []
-        found = lines_of(finished)
-        assert found["address"] == [("ok", f"{server.url('openai')}, not openai's own")]
+        lines = lines_of(finished)
+        assert lines["address"] == [("ok", f"{server.url('openai')}, not openai's own")]
     assert (finished.exit_code, finished.document["problems"]) == (0, 0)
-    assert list(found)[:9] == HOST_CHECKS
+    assert list(lines)[:9] == HOST_CHECKS
     for word in (
         "end_turn",
         "max_tokens",
@@ -60,10 +60,10 @@ def test_a_ready_project_has_no_problem_and_no_service_is_called(project) -> Non
         "content_filter",
         "refusal",
     ):
-        assert word in found["replies"][0][1]
-    assert found["model"] == [("ok", "gpt-5 of openai (model, variable CODE_COMMIT_MODEL)")]
-    assert found["key"] == [("ok", "***7Q from variable OPENAI_API_KEY")]
-    assert found["build.sh"][0][0] == "ok"
+        assert word in lines["replies"][0][1]
+    assert lines["model"] == [("ok", "gpt-5 of openai (model, variable CODE_COMMIT_MODEL)")]
+    assert lines["key"] == [("ok", "***7Q from variable OPENAI_API_KEY")]
+    assert lines["build.sh"][0][0] == "ok"
     (sandbox,) = [line["data"] for line in finished.document["checks"] if line["name"] == "sandbox"]
     assert (sandbox["mode"], sandbox["used"] in {"bubblewrap", "off"}) == ("auto", True)
     assert KEY not in finished.stdout + finished.stderr
@@ -85,9 +85,9 @@ def test_an_empty_folder_has_problems_with_hints(tmp_path) -> None:
     project.root.mkdir()
     project.home.mkdir()
     finished = project.command("doctor", "--json", environ=MODEL)
-    found = lines_of(finished)
+    lines = lines_of(finished)
     assert finished.exit_code == 3
-    assert [found[name][0][0] for name in HOST_CHECKS[:6]] == [
+    assert [lines[name][0][0] for name in HOST_CHECKS[:6]] == [
         "problem",
         "problem",
         "ok",
@@ -95,8 +95,8 @@ def test_an_empty_folder_has_problems_with_hints(tmp_path) -> None:
         "ok",
         "skipped",
     ]
-    assert found["key"] == [("skipped", "not checked, see ignore line")]
-    assert found["rollup"] == [("skipped", "not checked, see git")]
+    assert lines["key"] == [("skipped", "not checked, see ignore line")]
+    assert lines["rollup"] == [("skipped", "not checked, see git")]
     assert all(line["hint"] for line in finished.document["checks"] if line["state"] == "problem")
     assert list(project.root.iterdir()) == []
     broken = examined(project, environ={"CODE_COMMIT_SANDBOX": "x"})
@@ -107,14 +107,14 @@ def test_an_empty_folder_has_problems_with_hints(tmp_path) -> None:
 @pytest.mark.slow
 def test_broken_settings_do_not_stop_what_does_not_need_them(project) -> None:
     project.write({"agent-config/config.toml": "model = ["})
-    found = examined(project, environ=ENVIRON)
-    assert found["settings"][0][0] == "problem"
-    assert found["settings"][0][1].startswith("agent-config/config.toml, line ")
-    assert [found[name] for name in ("model", "key", "address")] == [
+    lines = examined(project, environ=ENVIRON)
+    assert lines["settings"][0][0] == "problem"
+    assert lines["settings"][0][1].startswith("agent-config/config.toml, line ")
+    assert [lines[name] for name in ("model", "key", "address")] == [
         [("skipped", "not checked, see settings")]
     ] * 3
-    assert found["git"][0][0] == "ok"
-    assert found["sandbox"][0][1].startswith(("bubblewrap works", "no sandbox: "))
+    assert lines["git"][0][0] == "ok"
+    assert lines["sandbox"][0][1].startswith(("bubblewrap works", "no sandbox: "))
 
 
 def test_a_setting_of_a_plugin_is_checked(project) -> None:
@@ -122,25 +122,25 @@ def test_a_setting_of_a_plugin_is_checked(project) -> None:
     ((state, text),) = examined(project, environ=ENVIRON)["settings"]
     assert (state, "[plugins.commit]" in text, "repairs" in text) == ("problem", True, True)
     project.write({"agent-config/config.toml": "[plugins.code-commit]\n"})
-    said = "there is no plugin 'code-commit'; did you mean commit?"
-    assert said in examined(project, environ=ENVIRON)["settings"][0][1]
+    message = "there is no plugin 'code-commit'; did you mean commit?"
+    assert message in examined(project, environ=ENVIRON)["settings"][0][1]
 
 
 @pytest.mark.slow
 def test_an_unknown_model_is_a_problem(project) -> None:
-    found = examined(project, "--model", "no-such-model", environ=ENVIRON)
-    assert found["model"] == [("problem", "there is no model 'no-such-model'")]
-    assert found["key"] == found["address"] == [("skipped", "not checked, see model")]
+    lines = examined(project, "--model", "no-such-model", environ=ENVIRON)
+    assert lines["model"] == [("problem", "there is no model 'no-such-model'")]
+    assert lines["key"] == lines["address"] == [("skipped", "not checked, see model")]
 
 
 def test_without_a_chosen_model_the_only_provider_is_asked(project) -> None:
     """The default model is Gemini's."""
     installed = (name for name in ("gemini", "anthropic") if find_spec(f"code_commit_{name}"))
-    others = (*(f"--disable-plugin={name}" for name in installed), "doctor", "--no-build", "--json")
-    found = lines_of(project.command(*others, environ={"OPENAI_API_KEY": KEY}))
-    assert found["model"] == [("ok", "gpt-5 of openai (the first model of openai)")]
-    found = lines_of(project.command(*others, environ={"CODE_COMMIT_MODEL": "gemini-2.5-pro"}))
-    assert found["model"][0][0] == "problem"
+    words = (*(f"--disable-plugin={name}" for name in installed), "doctor", "--no-build", "--json")
+    lines = lines_of(project.command(*words, environ={"OPENAI_API_KEY": KEY}))
+    assert lines["model"] == [("ok", "gpt-5 of openai (the first model of openai)")]
+    lines = lines_of(project.command(*words, environ={"CODE_COMMIT_MODEL": "gemini-2.5-pro"}))
+    assert lines["model"][0][0] == "problem"
 
 
 def test_a_missing_git_is_a_problem(project, tmp_path) -> None:
@@ -175,13 +175,13 @@ def test_a_failed_plugin_is_a_warning_and_a_failed_path_rule_a_problem(project, 
     folder = install_plugin(tmp_path / "plugins", "own", "raise ValueError('no good')")
     project.write({"agent-config/config.toml": "[plugins.own]\na = 1\n"})  # it may be right
     lines = examined(project, environ=ENVIRON, plugins=[folder])
-    found = lines["plugins"]
+    plugin_lines = lines["plugins"]
     assert [state for state, _ in lines["settings"]] == ["ok"]
-    assert [state for state, _ in found] == ["ok", "warning"]
-    assert "own of code-commit-own failed (import): ValueError: no good" in found[1][1]
+    assert [state for state, _ in plugin_lines] == ["ok", "warning"]
+    assert "own of code-commit-own failed (import): ValueError: no good" in plugin_lines[1][1]
     install_plugin(folder, "rule", "raise ValueError('no rule')", group="code_commit.path_rules")
-    found = examined(project, environ=ENVIRON, plugins=[folder])["plugins"]
-    assert sorted(state for state, _ in found) == ["ok", "problem", "warning"]
+    plugin_lines = examined(project, environ=ENVIRON, plugins=[folder])["plugins"]
+    assert sorted(state for state, _ in plugin_lines) == ["ok", "problem", "warning"]
 
 
 def test_doctor_works_without_plugins(project) -> None:
@@ -189,12 +189,12 @@ def test_doctor_works_without_plugins(project) -> None:
     leave_out = [word for name in names for word in ("--disable-plugin", name)]
     project.write({"agent-config/config.toml": f"[plugins.{names[0]}]\na = 1\n"})
     finished = project.command("doctor", "--json", *leave_out)
-    found = lines_of(finished)
-    assert (finished.exit_code, list(found)) == (3, HOST_CHECKS)
-    assert (found["plugins"][0], found["settings"][0][0]) == (("ok", "none is installed"), "ok")
+    lines = lines_of(finished)
+    assert (finished.exit_code, list(lines)) == (3, HOST_CHECKS)
+    assert (lines["plugins"][0], lines["settings"][0][0]) == (("ok", "none is installed"), "ok")
 
 
-# --- config -----------------------------------------------------------------------------------------------------------
+# --- config ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -225,8 +225,8 @@ def test_config_says_why_there_is_no_key(project) -> None:
 
 @pytest.mark.slow
 def test_a_wrong_address_is_named_once(project) -> None:
-    found = examined(project, environ={**MODEL, "OPENAI_BASE_URL": "ftp://host"})
-    assert found["address"] == [
+    lines = examined(project, environ={**MODEL, "OPENAI_BASE_URL": "ftp://host"})
+    assert lines["address"] == [
         ("problem", "the address in variable OPENAI_BASE_URL is not an http or https URL")
     ]
-    assert found["key"] == [("skipped", "not checked, see address")]
+    assert lines["key"] == [("skipped", "not checked, see address")]

@@ -15,16 +15,32 @@ from code_commit_testing import Project, install_plugin
 
 WRONG = """\
 from code_commit.plugin_api import Check, CheckDefinition, hookimpl
+
+
 @hookimpl
 def code_commit_checks():
-    return ["no check", *(CheckDefinition(name, f"wrong_plugin:{name}") for name in ("state", "two", "asked", "number"))]
+    return [
+        "no check",
+        *(
+            CheckDefinition(name, f"wrong_plugin:{name}")
+            for name in ("state", "two", "asked", "number")
+        ),
+    ]
+
+
 def state(host, context):
     yield Check("good", "never seen")
+
+
 def two(host, context):
     yield Check("ok", "first\\nsecond")
     yield Check("skipped", "nothing to see", "look elsewhere")
+
+
 def asked(host, context):
     yield Check("ok", f"{context.model!r} {context.window} {context.builds}")
+
+
 def number(host, context):
     yield Check("ok", 5)
 """
@@ -32,31 +48,56 @@ EXACT = """\
 from types import SimpleNamespace
 from pydantic import BaseModel
 from code_commit.plugin_api import ProviderDefinition, hookimpl
+
+
 class Config(BaseModel):
     model: str = "short"
     exact: str | int = "exact-1"
+
+
 def made(config):
     return SimpleNamespace(model=config.exact, complete=print, close=print)
+
+
 @hookimpl
 def code_commit_providers():
-    more = dict(config="exact_plugin:Config", factory="exact_plugin:made", windows={"exact-1": 9, "short": 5})
+    more = dict(
+        config="exact_plugin:Config",
+        factory="exact_plugin:made",
+        windows={"exact-1": 9, "short": 5},
+    )
     return [ProviderDefinition("exact", {"short": ()}, "", None, None, ("a", "{key}"), **more)]
 """
 CHECKS = """\
 from code_commit.plugin_api import Check, CheckDefinition, NotReady, hookimpl
+
+
 @hookimpl
 def code_commit_checks():
-    return [CheckDefinition(name, f"own_plugin:{name}") for name in ("fine", "broken", "unready", "odd", "after")]
+    return [
+        CheckDefinition(name, f"own_plugin:{name}")
+        for name in ("fine", "broken", "unready", "odd", "after")
+    ]
+
+
 def fine(host, context):
     print("to stdout")
     yield Check("warning", f"asks {context.model}", "look", {"builds": context.builds})
+
+
 def broken(host, context):
     yield Check("ok", "as far as here")
     raise RuntimeError("what a pity")
+
+
 def unready(host, context):
     raise NotReady("there is no coffee", hint="make some")
+
+
 def odd(host, context):
     return [Check("ok", "odd", data={"set": {1}})]
+
+
 def after(host, context):
     raise NotReady("there is no coffee", hint="make some")
 """
@@ -71,47 +112,47 @@ def test_checks_of_a_plugin_that_are_none_are_told(tmp_path):
     finished = project.command(
         "doctor", "--no-build", "--json", "--model", "short", plugins=plugins
     )
-    found: dict[str, list[tuple[str, str, str]]] = {}
+    checks: dict[str, list[tuple[str, str, str]]] = {}
     for line in finished.document["checks"]:
-        found.setdefault(line["name"], []).append((line["state"], line["text"], line["hint"]))
+        checks.setdefault(line["name"], []).append((line["state"], line["text"], line["hint"]))
     assert finished.exit_code == 3
-    assert found["sandbox"] == [
+    assert checks["sandbox"] == [
         ("warning", "off, by the setting sandbox.mode", "remove the setting")
     ]
-    assert found["address"] == [("ok", "exact has none", "")]
-    assert found["key"] == [("ok", "exact.default needs no key", "")]
-    assert found["model"] == [("ok", "exact-1 of exact (--model)", "")]
-    assert found["asked"] == [("ok", "'exact-1' 9 False", "")]
+    assert checks["address"] == [("ok", "exact has none", "")]
+    assert checks["key"] == [("ok", "exact.default needs no key", "")]
+    assert checks["model"] == [("ok", "exact-1 of exact (--model)", "")]
+    assert checks["asked"] == [("ok", "'exact-1' 9 False", "")]
     assert (
-        found["number"][0][0],
-        "`text` must be of type str, not 5" in found["number"][0][1],
+        checks["number"][0][0],
+        "`text` must be of type str, not 5" in checks["number"][0][1],
     ) == ("problem", True)
-    assert found["fine"] == [("warning", "asks exact-1", "look")]
-    assert found["broken"][0][:2] == ("ok", "as far as here")
-    assert found["broken"][1][:2] == (
+    assert checks["fine"] == [("warning", "asks exact-1", "look")]
+    assert checks["broken"][0][:2] == ("ok", "as far as here")
+    assert checks["broken"][1][:2] == (
         "problem",
         "the check of acme-own failed: RuntimeError: what a pity",
     )
-    assert found["unready"] == [("problem", "there is no coffee", "make some")]
-    assert found["odd"][0][0] == "problem"
-    assert found["after"] == [("skipped", "not checked, see unready", "")]
+    assert checks["unready"] == [("problem", "there is no coffee", "make some")]
+    assert checks["odd"][0][0] == "problem"
+    assert checks["after"] == [("skipped", "not checked, see unready", "")]
     (fine,) = [line for line in finished.document["checks"] if line["name"] == "fine"]
     assert (fine["plugin"], fine["data"]) == ("acme-own", {"builds": False})
     assert "to stdout" in finished.stderr
-    assert found["two"] == [
+    assert checks["two"] == [
         ("ok", "first\nsecond", ""),
         ("skipped", "nothing to see", "look elsewhere"),
     ]
-    (state,) = found["state"]
-    told = "the state of a Check is ok, warning, problem or skipped, not 'good'"
-    assert (state[0], told in state[1]) == ("problem", True)
-    failed = [text for kind, text, _ in found["plugins"] if kind == "warning"]
+    (state,) = checks["state"]
+    message = "the state of a Check is ok, warning, problem or skipped, not 'good'"
+    assert (state[0], message in state[1]) == ("problem", True)
+    failed = [text for kind, text, _ in checks["plugins"] if kind == "warning"]
     assert any("a check must be a CheckDefinition, not 'no check'" in text for text in failed)
     assert finished.document["problems"] == sum(
-        kind == "problem" for lines in found.values() for kind, _, _ in lines
+        kind == "problem" for lines in checks.values() for kind, _, _ in lines
     )
     assert finished.document["warnings"] == sum(
-        kind == "warning" for lines in found.values() for kind, _, _ in lines
+        kind == "warning" for lines in checks.values() for kind, _, _ in lines
     )
     people = project.command("doctor", "--no-build", "--model", "short", plugins=plugins)
     lines = people.stdout.splitlines()
@@ -124,12 +165,21 @@ def test_checks_of_a_plugin_that_are_none_are_told(tmp_path):
 ASKED = """\
 from code_commit_testing.scripted_provider import code_commit_providers
 from code_commit.plugin_api import Check, CheckDefinition, ProviderDefinition, hookimpl
+
+
 @hookimpl
 def code_commit_checks():
-    return [CheckDefinition("asked", "asked_plugin:asked"), CheckDefinition("stop", "asked_plugin:stop")]
+    return [
+        CheckDefinition("asked", "asked_plugin:asked"),
+        CheckDefinition("stop", "asked_plugin:stop"),
+    ]
+
+
 def asked(host, context):
     yield Check("ok", f"{context.model!r} {context.window} {context.builds}")
     yield Check("ok", "")
+
+
 def stop(host, context):
     if "STOP" in host.environ:
         raise KeyboardInterrupt
@@ -151,53 +201,53 @@ def doctor(project, plugins):
     def doctor(
         *words: str, cwd: Any = None, **environ: str
     ) -> tuple[int, dict[str, list[tuple[Any, ...]]]]:
-        given = {"CODE_COMMIT_SANDBOX": "off", "OPENAI_API_KEY": "key-of-openai", **environ}
+        variables = {"CODE_COMMIT_SANDBOX": "off", "OPENAI_API_KEY": "key-of-openai", **environ}
         finished = project.command(
-            "doctor", "--json", *words, plugins=plugins, environ=given, cwd=cwd or project.root
+            "doctor", "--json", *words, plugins=plugins, environ=variables, cwd=cwd or project.root
         )
-        found: dict[str, list[tuple[Any, ...]]] = {}
+        lines: dict[str, list[tuple[Any, ...]]] = {}
         for line in finished.document["checks"]:
-            found.setdefault(line["name"], []).append(
+            lines.setdefault(line["name"], []).append(
                 tuple(line[name] for name in ("state", "text", "hint", "data"))
             )
-        return finished.exit_code, found
+        return finished.exit_code, lines
 
     return doctor
 
 
 def test_each_check_has_data_for_programs(doctor, project):
-    exit_code, found = doctor("--no-build", "--model", "gpt-5")
+    exit_code, lines = doctor("--no-build", "--model", "gpt-5")
     assert exit_code == 0
-    assert found["git"] == [("ok", f"repository {project.root}", "", {})]
-    assert found["ignore line"] == [("ok", "git ignores /agent-config", "", {})]
-    assert found["settings"] == [
+    assert lines["git"] == [("ok", f"repository {project.root}", "", {})]
+    assert lines["ignore line"] == [("ok", "git ignores /agent-config", "", {})]
+    assert lines["settings"] == [
         ("ok", "all settings are valid; `code-commit config` prints them", "", {})
     ]
-    assert found["model"] == [
+    assert lines["model"] == [
         ("ok", "gpt-5 of openai (--model)", "", {"model": "gpt-5", "provider": "openai"})
     ]
     url = "https://api.openai.com/v1"
-    assert found["address"] == [("ok", url, "", {"url": url, "own": True})]
+    assert lines["address"] == [("ok", url, "", {"url": url, "own": True})]
     key = {"config": "openai.default", "key": "***ai", "source": "variable OPENAI_API_KEY"}
-    assert found["key"] == [("ok", "***ai from variable OPENAI_API_KEY", "", key)]
+    assert lines["key"] == [("ok", "***ai from variable OPENAI_API_KEY", "", key)]
     off = ("off, by the setting sandbox.mode", "remove the setting", {"mode": "off", "used": "off"})
-    assert found["sandbox"] == [("warning", *off)]
-    names = found["plugins"][0][1].partition(" loaded: ")
+    assert lines["sandbox"] == [("warning", *off)]
+    names = lines["plugins"][0][1].partition(" loaded: ")
     assert names[0] == str(len(names[2].split(", ")))
     assert "asked" in names[2].split(", ")
-    assert found["asked"][0][1].startswith("'gpt-5' ")
-    assert found["asked"][0][1].endswith("00 False")
+    assert lines["asked"][0][1].startswith("'gpt-5' ")
+    assert lines["asked"][0][1].endswith("00 False")
 
 
 @pytest.mark.slow
 def test_a_check_knows_the_model_and_whether_to_build(doctor):
-    exit_code, found = doctor("--model", "scripted")
-    assert (exit_code, found["asked"]) == (
+    exit_code, lines = doctor("--model", "scripted")
+    assert (exit_code, lines["asked"]) == (
         0,
         [("ok", "'scripted' None True", "", {}), ("ok", "", "", {})],
     )
     none = {"config": "scripted.default", "key": None, "source": None}
-    assert found["key"] == [("ok", "scripted.default needs no key", "", none)]
+    assert lines["key"] == [("ok", "scripted.default needs no key", "", none)]
     assert doctor("--no-build", "--model", "no-such")[1]["asked"][0][1] == "'' None False"
 
 
@@ -210,9 +260,9 @@ def test_the_model_is_the_one_that_the_provider_asks(
 ):
     install_plugin(tmp_path / "plugins", "exact", EXACT)
     project.write({"agent-config/config.toml": f"[providers.exact.default]\n{table}\n"})
-    _, found = doctor("--no-build", "--model", "short")
-    assert found["asked"][0][1] == f"'{model}' {window} False"
-    assert found["model"] == [
+    _, lines = doctor("--no-build", "--model", "short")
+    assert lines["asked"][0][1] == f"'{model}' {window} False"
+    assert lines["model"] == [
         ("ok", f"{model} of exact (--model)", "", {"model": "short", "provider": "exact"})
     ]
 
@@ -230,10 +280,10 @@ def test_what_is_missing_is_told_with_what_helps(doctor, tmp_path, project):
     (line,) = doctor("--no-build")[1]["ignore line"]
     assert (line[0], line[2] == init) == ("problem", installed)
     if installed:
-        found = doctor("--no-build", "--disable-plugin", "commit")[1]
-        assert "init" not in found["ignore line"][0][2]
+        lines = doctor("--no-build", "--disable-plugin", "commit")[1]
+        assert "init" not in lines["ignore line"][0][2]
         hint = 'in a checkout of code-commit, pip install ".[commit]" or uv tool install ".[all]"'
-        assert ("warning", "the workflow committing-code is not installed", hint, {}) in found[
+        assert ("warning", "the workflow committing-code is not installed", hint, {}) in lines[
             "plugins"
         ]
     empty = tmp_path / "empty"

@@ -10,33 +10,54 @@ GOOD = """
 from pydantic import BaseModel
 from code_commit.plugin_api import HttpCall, ProviderDefinition, ProviderError, hookimpl
 
+
 class Config(BaseModel):
     model: str = "m"
+
 
 class Decoder:
     def feed(self, event):
         return []
+
     def finish(self):
         pass
+
     def partial(self):
         pass
+
 
 class Wire:
     def __init__(self, config):
         pass
+
     def encode(self, request):
         return HttpCall("/replies", {})
+
     encode_stream = encode_count = encode_models = encode
+
     def decode(self, status, headers, body):
         pass
+
     decode_count = decode_models = decode
+
     def stream(self):
         return Decoder()
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("wired", {"wired-1": ()}, "https://example.org/v1", None, None, ("key", "{key}"),
-                               "wired_plugin:Config", "wired_plugin:Wire")]
+    return [
+        ProviderDefinition(
+            "wired",
+            {"wired-1": ()},
+            "https://example.org/v1",
+            None,
+            None,
+            ("key", "{key}"),
+            "wired_plugin:Config",
+            "wired_plugin:Wire",
+        )
+    ]
 """
 CALL = 'return HttpCall("/replies", {})'
 WRONG = {
@@ -110,10 +131,10 @@ def all_wrong(project, tmp_path_factory):
 def errors(project, folder):
     """Return the errors of each plugin."""
     problems = project.command("plugins", "doctor", "--json", plugins=[folder]).document["problems"]
-    found = {each["plugin"]: [] for each in problems}
-    for each in problems:
-        found[each["plugin"]].append(each["error"])
-    return found
+    errors_by_plugin = {problem["plugin"]: [] for problem in problems}
+    for problem in problems:
+        errors_by_plugin[problem["plugin"]].append(problem["error"])
+    return errors_by_plugin
 
 
 @pytest.mark.parametrize("what", WRONG)

@@ -23,17 +23,19 @@ def events_of(pieces: list[bytes], *, lines: bool = False, cap: int = 1000) -> l
 def by_the_standard(stream: bytes) -> list[tuple[str, bytes]]:
     """Read server-sent events as the HTML standard words it, byte by byte."""
     stream = stream.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    found, name, data = [], b"", b""
+    events = []
+    name, data = b"", b""
     for line in stream.split(b"\n")[:-1]:
         field, colon, value = line.partition(b":")
         if line == b"":
-            found += [(name.decode("utf-8", "replace"), data[:-1])] * bool(data)
+            if data:
+                events.append((name.decode("utf-8", "replace"), data[:-1]))
             name, data = b"", b""
         elif field == b"data":
             data += (value[1:] if value.startswith(b" ") else value) + b"\n"
         elif field == b"event" and (colon or not value):
             name = value[1:] if value.startswith(b" ") else value
-    return found
+    return events
 
 
 @given(st.lists(PIECES, max_size=40).map(b"".join), st.data())
@@ -83,8 +85,8 @@ ERROR = b'{\n  "error": {\n    "code": 503\n  }\n}\n'
 def test_an_error_in_another_form_is_an_event_named_error(error, data, size):
     parser, stream = EventParser(1000, lines=False), b"data: 1\n\n" + error
     pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
-    found = [event for piece in pieces for event in parser.feed(piece)] + [*parser.finish()]
-    assert [(event.name, event.data.strip()) for event in found] == [
+    events = [event for piece in pieces for event in parser.feed(piece)] + [*parser.finish()]
+    assert [(event.name, event.data.strip()) for event in events] == [
         ("", b"1"),
         ("error", data.strip()),
     ]

@@ -39,11 +39,11 @@ def strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield name, value
     elif isinstance(value, list):
-        for each in value:
-            yield from strings(each, name)
+        for member in value:
+            yield from strings(member, name)
     elif isinstance(value, dict):
-        for key, each in value.items():
-            yield from strings(each, key)
+        for key, member in value.items():
+            yield from strings(member, key)
 
 
 def joined(lines: Sequence[bytes]) -> list[str]:
@@ -53,7 +53,7 @@ def joined(lines: Sequence[bytes]) -> list[str]:
         for name, text in strings(json.loads(line)):
             by_name[name].append(text)
             by_name[None].append(text)
-    return [b"".join(lines).decode(), *("".join(each) for each in by_name.values())]
+    return [b"".join(lines).decode(), *("".join(texts) for texts in by_name.values())]
 
 
 def test_without_a_key_events_stay_as_they_are():
@@ -69,10 +69,10 @@ def test_a_key_that_is_split_is_hidden_and_the_other_text_stays(size, at_once):
         texts(*(whole[at : at + size] for at in range(0, len(whole), size))), at_once=at_once
     )
     assert not any(KEY[4:-2] in text for text in joined(lines))
-    kept = "".join(
+    other_text = "".join(
         text for line in lines for name, text in strings(json.loads(line)) if name == "text"
     )
-    assert size > 20 or kept.replace(KEY[:3], "").strip().endswith("this"), kept
+    assert size > 20 or other_text.replace(KEY[:3], "").strip().endswith("this"), other_text
     assert b'"***7Q"' in lines
 
 
@@ -138,7 +138,7 @@ def test_no_key_can_be_put_together(key, before, after, cuts, at_once, escape, s
     assert not [text for text in joined(lines) if key in text]
 
 
-ALIKE = [b'{"a": 1, "text": "%s"}' % each for each in (b"x", b"y", b"z")]
+ALIKE = [b'{"a": 1, "text": "%s"}' % text for text in (b"x", b"y", b"z")]
 
 
 @pytest.mark.parametrize(
@@ -258,9 +258,9 @@ def test_each_event_is_one_line():
 
 def test_what_may_begin_a_key_is_held_back_until_it_is_decided():
     redactor = EventRedactor(Redactor([KEY]))
-    for count, (piece, kept) in enumerate((("a", 1), (KEY[:6], 0), ("!", 2), (KEY[:6], 0)), 1):
+    for count, (piece, released) in enumerate((("a", 1), (KEY[:6], 0), ("!", 2), (KEY[:6], 0)), 1):
         redactor.add(texts(piece)[0])
-        assert len(redactor.take(count)) == kept
+        assert len(redactor.take(count)) == released
     assert redactor.take() == texts(KEY[:6])
 
 

@@ -25,9 +25,9 @@ cp -r "$disk/." "$kept"; exit $code
 @pytest.mark.parametrize("stream", ["never", "always"])
 def test_a_reply_that_does_not_fit_is_paid_for_and_ends_the_run(tmp_path, stream):
     project = Project.create(tmp_path)
-    logs, kept = project.root / "logs", tmp_path / "kept"
+    logs, other_folder = project.root / "logs", tmp_path / "kept"
     logs.mkdir()
-    kept.mkdir()
+    other_folder.mkdir()
     unshare = shutil.which("unshare") or ""
     command = [
         unshare,
@@ -38,7 +38,7 @@ def test_a_reply_that_does_not_fit_is_paid_for_and_ends_the_run(tmp_path, stream
         SMALL_DISK,
         "-",
         str(logs),
-        str(kept),
+        str(other_folder),
     ]
     if (
         not unshare
@@ -64,7 +64,7 @@ def test_a_reply_that_does_not_fit_is_paid_for_and_ends_the_run(tmp_path, stream
             "off",
         ]
         environ = project.environment(environ)
-        done = subprocess.run(
+        completed = subprocess.run(
             [*command, *run],
             cwd=project.root,
             env=environ,
@@ -72,17 +72,17 @@ def test_a_reply_that_does_not_fit_is_paid_for_and_ends_the_run(tmp_path, stream
             text=True,
             check=False,
         )
-    events = [json.loads(line) for line in done.stdout.splitlines()]
-    (call,) = [each["data"] for each in events if each["kind"] == "call.finished"]
+    events = [json.loads(line) for line in completed.stdout.splitlines()]
+    (call,) = [event["data"] for event in events if event["kind"] == "call.finished"]
     assert (call["input_tokens"], call["output_tokens"], call["finish"]) == (10, 5, None)
     assert "No space left on device" in call["error"]
-    (document,) = [json.loads(path.read_bytes()) for path in kept.glob("*/run.json")]
+    (document,) = [json.loads(path.read_bytes()) for path in other_folder.glob("*/run.json")]
     assert (
         (document["state"], document["exit_code"])
-        == ("finished", done.returncode)
+        == ("finished", completed.returncode)
         == ("finished", 3)
-    ), done.stderr
+    ), completed.stderr
     assert (document["tokens"]["input"], document["calls"]["failed"]) == (10, 1)
-    (written,) = kept.glob("*/events.jsonl")
+    (written,) = other_folder.glob("*/events.jsonl")
     assert json.loads(written.read_bytes().splitlines()[-1]) == events[-1]
     assert project.read("a.txt") == "old\n"

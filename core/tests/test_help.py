@@ -25,24 +25,34 @@ each_help = pytest.mark.parametrize(
 EVIL = """
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--evil",), "red \\x1b[31m", selects=True)
-    return [WorkflowDefinition(name="evil", help="title \\x1b]0;owned\\x07", flags=(flag,), run="evil_plugin:run")]
+    return [
+        WorkflowDefinition(
+            name="evil", help="title \\x1b]0;owned\\x07", flags=(flag,), run="evil_plugin:run"
+        )
+    ]
 """
 NAMED = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_providers():
     aliases = tuple(f"alias-{number}" for number in range(12))
-    return [ProviderDefinition("named", {"named-1": aliases}, "", None, None, ("a", "{key}"), "x:y", "x:y")]
+    return [
+        ProviderDefinition(
+            "named", {"named-1": aliases}, "", None, None, ("a", "{key}"), "x:y", "x:y"
+        )
+    ]
 """
 
 
 def on_a_terminal(project, words, plugins=(), last="--help", **environ):
     """What the command writes to a terminal of 80 columns."""
-    ours, theirs = pty.openpty()
+    controller, theirs = pty.openpty()
     environ = {
         "TERM": "xterm",
         "COLUMNS": "80",
@@ -52,9 +62,9 @@ def on_a_terminal(project, words, plugins=(), last="--help", **environ):
     with project.start(*words, last, environ=environ, stdout=theirs) as process:
         os.close(theirs)
         shown = b""
-        while piece := _read(ours):
+        while piece := _read(controller):
             shown += piece
-    os.close(ours)
+    os.close(controller)
     assert process.returncode == 0
     return shown.decode()
 
@@ -155,6 +165,6 @@ def test_the_help_of_plugins_names_the_commands_for_authors(project):
 
 
 def test_the_help_of_a_command_that_is_misspelled_is_an_error(project):
-    done = project.command("dcotor", "--help")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "did you mean doctor?" in done.stderr
+    finished = project.command("dcotor", "--help")
+    assert (finished.exit_code, finished.stdout) == (2, "")
+    assert "did you mean doctor?" in finished.stderr

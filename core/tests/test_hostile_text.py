@@ -61,11 +61,11 @@ def on_terminal(
     timeout: float = 60,
 ) -> tuple[int, str]:
     """Run the command in a terminal; return its exit code and all output."""
-    known = {"TERM": "xterm-256color", **(environ or {})}
+    variables = {"TERM": "xterm-256color", **(environ or {})}
     master, slave = pty.openpty()
     with os.fdopen(master, "rb", buffering=0) as screen:
         streams = {"stdin": subprocess.DEVNULL, "stdout": slave, "stderr": slave}
-        process = project.start(*arguments, environ=known, plugins=plugins, **streams)
+        process = project.start(*arguments, environ=variables, plugins=plugins, **streams)
         os.close(slave)
         shown = b""
         try:
@@ -98,17 +98,17 @@ def commit(project: Project, server: ScriptedServer, *arguments: str):
 def assert_harmless(shown: str) -> None:
     """Check that the output contains only text, colors and repainted lines."""
     assert HARMLESS.search("\x1b[5m") is None
-    rest = HARMLESS.sub("", shown)
-    found = LEFT.search(rest)
-    assert found is None, ascii(rest[max(0, found.start() - 60) : found.end() + 60])
+    remaining = HARMLESS.sub("", shown)
+    match = LEFT.search(remaining)
+    assert match is None, ascii(remaining[max(0, match.start() - 60) : match.end() + 60])
 
 
 def tree_of(project: Project) -> dict[str, bytes]:
-    kept = {".git", "logs", "agent-config"}
+    not_changed = {".git", "logs", "agent-config"}
     paths = [
         path
         for path in project.root.rglob("*")
-        if path.relative_to(project.root).parts[0] not in kept
+        if path.relative_to(project.root).parts[0] not in not_changed
     ]
     return {
         str(path.relative_to(project.root)): path.read_bytes() for path in paths if path.is_file()
@@ -339,7 +339,9 @@ def test_untrusted_configuration_is_harmless(project) -> None:
 
 _PLUGIN = """
 from code_commit.plugin_api import *
+
 EVIL = {evil!r}
+
 
 def run(run):
     run.emit(MessageLogged(EVIL))
@@ -349,14 +351,32 @@ def run(run):
         run.execute(["echo", EVIL], timeout=30, label="evil")
     raise NotReady(EVIL, hint=EVIL)
 
+
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--tell",), "tell " + EVIL, selects=True)
-    return [WorkflowDefinition(name="telling", help=EVIL, flags=(flag,), run="telling_plugin:run", roles=None)]
+    return [
+        WorkflowDefinition(
+            name="telling", help=EVIL, flags=(flag,), run="telling_plugin:run", roles=None
+        )
+    ]
+
 
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("telling", {{EVIL: (EVIL,)}}, "https://x.invalid", None, None, ("k", "{{key}}"), "a:b", "a:b")]
+    return [
+        ProviderDefinition(
+            "telling",
+            {{EVIL: (EVIL,)}},
+            "https://x.invalid",
+            None,
+            None,
+            ("k", "{{key}}"),
+            "a:b",
+            "a:b",
+        )
+    ]
+
 
 @hookimpl
 def code_commit_log_sinks(settings):

@@ -156,17 +156,17 @@ def test_one_connection_serves_call_after_call(server, provider):
 @pytest.mark.slow
 def test_calls_at_the_same_time_get_their_own_answers(server, provider):
     server.script(*[lambda request: answering(request.json["q"].upper())] * 24)
-    asked = [f"question {number}" for number in range(24)]
+    questions = [f"question {number}" for number in range(24)]
     with ThreadPoolExecutor(8) as pool:
         answers = list(
             pool.map(
                 lambda text: (
                     provider.complete(model_call(Request((Message("user", (Text(text),)),)))).text
                 ),
-                asked,
+                questions,
             )
         )
-    assert answers == [text.upper() for text in asked]
+    assert answers == [text.upper() for text in questions]
 
 
 def test_no_cookie_is_kept(server, provider):
@@ -375,9 +375,9 @@ def test_a_deadline_may_be_infinite(server, provider):
 
 
 def test_a_closed_port_says_so():
-    with socket.socket() as taken:  # so that nobody else can listen there
-        taken.bind(("127.0.0.1", 0))
-        provider = provider_at(f"http://127.0.0.1:{taken.getsockname()[1]}")
+    with socket.socket() as listener:  # so that nobody else can listen there
+        listener.bind(("127.0.0.1", 0))
+        provider = provider_at(f"http://127.0.0.1:{listener.getsockname()[1]}")
         error = failure_of(provider)
     provider.close()
     assert error.kind == "network"

@@ -17,11 +17,11 @@ AT = Endpoint("https://service.invalid", read_timeout=5)
 
 def test_what_the_wire_reads_about_the_wait_comes_first():
     reply = HttpReply(429, {"retry-after": "7"}, b"")
-    told = [
+    errors = [
         provider_error(ProviderError("no", kind="rate", retry_after=wait), "x", AT, reply)
         for wait in (3.0, None)
     ]
-    assert [each.retry_after for each in told] == [3.0, 7.0]
+    assert [error.retry_after for error in errors] == [3.0, 7.0]
 
 
 @pytest.mark.parametrize(
@@ -73,16 +73,16 @@ def test_an_error_of_the_connection_is_described(error, kind, says):
 
 def test_a_part_of_a_key_is_blotted_out_in_json_too():
     at = replace(AT, key='sk-"quoted"-0123456789')
-    told = provider_error(
+    error = provider_error(
         ProviderError('you sent sk-\\"quoted…', kind="rejected"), "plain", at, None
     )
-    assert str(told).endswith("you sent ***…")
+    assert str(error).endswith("you sent ***…")
 
 
 def test_a_long_host_of_a_redirect_is_cut_short():
     host = ".".join(["a" * 60] * 5)
-    told = str(redirect_error(HttpReply(302, {"location": f"http://{host}/"}, b""), AT.redactor))
-    assert told.startswith(f"HTTP 302 redirects to {host[:255]}, which is not followed; ")
+    error = str(redirect_error(HttpReply(302, {"location": f"http://{host}/"}, b""), AT.redactor))
+    assert error.startswith(f"HTTP 302 redirects to {host[:255]}, which is not followed; ")
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_a_long_host_of_a_redirect_is_cut_short():
 )
 def test_a_redirect_names_its_host_alone(status, location, says):
     error = ProviderError("no", kind="server")
-    told = provider_error(error, "plain", AT, HttpReply(status, {"location": location}, b""))
-    assert str(told).startswith(f"plain at service.invalid: {says}")
-    assert told.kind == ("server" if says == "no" else "rejected")
+    wrapped = provider_error(error, "plain", AT, HttpReply(status, {"location": location}, b""))
+    assert str(wrapped).startswith(f"plain at service.invalid: {says}")
+    assert wrapped.kind == ("server" if says == "no" else "rejected")
 
 
 @pytest.mark.parametrize(
@@ -119,9 +119,9 @@ def test_only_an_error_of_the_key_names_its_source_and_keeps_no_body(kind, key, 
         AT, base_url="https://service.invalid:8443/v1", key=key, key_source="the file k.txt"
     )
     reply = HttpReply(500, {}, b"what it said")
-    told = provider_error(ProviderError("no", kind=kind), "plain", at, reply)
-    assert (str(told), told.body) == (f"plain at service.invalid:8443: no{source}", body)
-    assert (told.kind, told.__cause__) == (kind, None)
+    error = provider_error(ProviderError("no", kind=kind), "plain", at, reply)
+    assert (str(error), error.body) == (f"plain at service.invalid:8443: no{source}", body)
+    assert (error.kind, error.__cause__) == (kind, None)
 
 
 def test_a_large_reply_is_kept_by_its_beginning():
@@ -133,9 +133,9 @@ def test_a_large_reply_is_kept_by_its_beginning():
 
 def test_a_bug_is_the_wires_where_there_is_a_reply_and_else_its_own():
     bug = KeyError("choices")
-    told = provider_error(bug, "plain", AT, HttpReply(200, {}, b"{}"))
+    error = provider_error(bug, "plain", AT, HttpReply(200, {}, b"{}"))
     says = "plain at service.invalid: its plugin could not read the reply (HTTP 200): KeyError: 'choices'"
-    assert (str(told), told.kind, told.__cause__, told.body) == (
+    assert (str(error), error.kind, error.__cause__, error.body) == (
         says,
         "invalid_response",
         bug,

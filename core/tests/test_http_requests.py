@@ -71,11 +71,9 @@ class Wire:
 
     def encode_models(self, page: bytes = b"") -> HttpCall | None:
         number = reply_object(page)["page"] + 1 if page else 1
-        return (
-            HttpCall(f"/models?page={number}", {"never": "sent"}, method="GET")
-            if number <= self.pages
-            else None
-        )
+        if number > self.pages:
+            return None
+        return HttpCall(f"/models?page={number}", {"never": "sent"}, method="GET")
 
     def decode_models(
         self, status: int, headers: Mapping[str, str], body: bytes
@@ -140,7 +138,7 @@ def test_the_connection_is_kept_alive_while_a_model_thinks(server, connect, monk
     server.script(answer())
     connect().complete(model_call("hi"))
     times = [(socket.TCP_KEEPIDLE, 45), (socket.TCP_KEEPINTVL, 45), (socket.TCP_KEEPCNT, 6)]
-    expected = {(socket.IPPROTO_TCP, *each) for each in times} | {
+    expected = {(socket.IPPROTO_TCP, *option) for option in times} | {
         (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     }
     assert expected <= options
@@ -201,11 +199,11 @@ def page(number: int, **models: int) -> Reply:
 def test_models_are_listed_page_by_page(server, connect):
     server.script(page(1, one=5, two=0), page(2, three=7))
     assert connect().models() == {"one": 5, "two": 0, "three": 7}
-    asked = [
-        (each.method, each.path, each.body, each.headers["content-length"])
-        for each in server.requests
+    requested = [
+        (request.method, request.path, request.body, request.headers["content-length"])
+        for request in server.requests
     ]
-    assert asked == [("GET", f"/models?page={number}", b"", "0") for number in (1, 2)]
+    assert requested == [("GET", f"/models?page={number}", b"", "0") for number in (1, 2)]
 
 
 def test_a_list_without_an_end_is_left(server, connect):
@@ -230,7 +228,7 @@ def test_tokens_are_counted_by_the_service(server, connect):
     assert provider.count(model_call("hi")) == 12
     with pytest.raises(ProviderError, match="the service limits the rate of requests"):
         provider.count(model_call("hi"))
-    assert [(each.method, each.path, each.json) for each in server.requests] == [
+    assert [(request.method, request.path, request.json) for request in server.requests] == [
         ("POST", "/count", {"q": "hi"})
     ] * 2
 

@@ -74,29 +74,49 @@ POOL = """
 from concurrent.futures import ThreadPoolExecutor
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Flag, Message, ProviderFailed, Request, Text, WorkflowDefinition, hookimpl, run_concurrently,
+    Flag,
+    Message,
+    ProviderFailed,
+    Request,
+    Text,
+    WorkflowDefinition,
+    hookimpl,
+    run_concurrently,
 )
+
 
 class Options(BaseModel):
     pool: str
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("pool", "wait in threads", (Flag(("--pool",), "how", metavar="HOW", selects=True),),
-                               "pool_plugin:wait", options="pool_plugin:Options")]
+    return [
+        WorkflowDefinition(
+            "pool",
+            "wait in threads",
+            (Flag(("--pool",), "how", metavar="HOW", selects=True),),
+            "pool_plugin:wait",
+            options="pool_plugin:Options",
+        )
+    ]
+
 
 def wait(run):
     if run.options.pool == "text":
         exec("raise KeyboardInterrupt")
+
     def ask():
         while True:
             try:
                 run.model().complete(Request((Message("user", (Text("hi"),)),)), label="ask")
             except ProviderFailed:
                 pass
+
     def command():
         while True:
             run.execute(["sleep", "600"], timeout=600)
+
     step = {"ask": ask, "command": command}[run.options.pool.rpartition(" ")[2]]
     if run.options.pool.startswith("beside"):
         return run_concurrently([step] * 4)
@@ -164,16 +184,32 @@ def test_a_run_logs_the_end_of_calls_in_other_threads(project, tmp_path):
 
 DEAF = """
 import ctypes, os, signal, sys, time
-from code_commit.plugin_api import STOP, Flag, Interrupted, NotReady, Outcome, Result, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    STOP,
+    Flag,
+    Interrupted,
+    NotReady,
+    Outcome,
+    Result,
+    WorkflowDefinition,
+    hookimpl,
+)
 from pydantic import BaseModel
+
 
 class Options(BaseModel):
     deaf: str
 
+
 @hookimpl
 def code_commit_workflows():
     flags = (Flag(("--deaf",), "how", metavar="HOW", selects=True),)
-    return [WorkflowDefinition("deaf", "wait", flags, "deaf_plugin:work", roles=None, options="deaf_plugin:Options")]
+    return [
+        WorkflowDefinition(
+            "deaf", "wait", flags, "deaf_plugin:work", roles=None, options="deaf_plugin:Options"
+        )
+    ]
+
 
 def swallow(run):
     while True:
@@ -182,10 +218,12 @@ def swallow(run):
         except BaseException:
             pass
 
+
 def block(run):
     # The signal goes to another thread: it would end this call.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
     ctypes.CDLL(None).select(0, 0, 0, 0, None)
+
 
 def bug(run):
     try:
@@ -194,11 +232,13 @@ def bug(run):
         pass
     raise KeyError("a plain bug")
 
+
 def consequence(run):
     try:
         run.execute(["sleep", "600"], timeout=600)
     except Interrupted as error:
         raise ValueError("no output") from error
+
 
 def refused(run):
     try:
@@ -207,12 +247,14 @@ def refused(run):
         pass
     raise NotReady("two files are left", hint="delete them")
 
+
 def decide(run):
     try:
         run.execute(["sleep", "600"], timeout=600)
     except Interrupted:
         pass
     return Result(Outcome.REACHED, "it may stop here")
+
 
 def work(run):
     run.say("")
@@ -229,7 +271,7 @@ def work(run):
     [
         # It does not end by itself, so it is ended.
         ("swallow", 130, "interrupted, at "),
-        ("block", 130, "interrupted, at deaf_plugin.py, line 24, in block"),
+        ("block", 130, "interrupted, at deaf_plugin.py, line 41, in block"),
         ("bug", 70, "internal error in a workflow of code-commit-deaf: KeyError: 'a plain bug'"),
         ("consequence", 130, "interrupted; ValueError: no output"),
         ("refused", 130, "interrupted; two files are left"),
@@ -487,8 +529,8 @@ def test_a_signal_after_the_end_does_not_change_the_exit_code(tmp_path, moment):
     project = Project.create(tmp_path / "made")
     plugins = install_plugin(tmp_path / "plugins", "late", LATE)
     finished = project.command(moment, plugins=[plugins], cold=True)
-    said = "at exit\n" if moment == "callback" else ""
-    assert (finished.exit_code, finished.stdout) == (7, said)
+    printed = "at exit\n" if moment == "callback" else ""
+    assert (finished.exit_code, finished.stdout) == (7, printed)
 
 
 @pytest.mark.slow

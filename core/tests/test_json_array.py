@@ -20,10 +20,10 @@ def test_a_file_that_ends_anywhere_holds_its_complete_elements(tmp_path, size):
     file = tmp_path / "array.json"
     file.write_bytes(WHOLE[:size])
     close_array(file)
-    expected = [json.loads(each) for each in ELEMENTS]
-    found = json.loads(file.read_bytes())
-    assert found == expected[: len(found)]
-    assert len(found) >= WHOLE[:size].count(b",\n")
+    expected = [json.loads(element) for element in ELEMENTS]
+    elements = json.loads(file.read_bytes())
+    assert elements == expected[: len(elements)]
+    assert len(elements) >= WHOLE[:size].count(b",\n")
     again = file.read_bytes()
     close_array(file)
     assert file.read_bytes() == again

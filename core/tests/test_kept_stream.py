@@ -17,7 +17,10 @@ class Kept:
     """What a stream keeps and shows; a piece of text or an event opens `arrived`."""
 
     def __init__(self, *keys: str) -> None:
-        self.events, self.text, self.shown, self.added = b"", b"", "", ""
+        self.events = b""
+        self.text = b""
+        self.shown = ""
+        self.added = ""
         self.arrived = threading.Semaphore(0)
         self.stream = KeptStream(Redactor(keys), self.keep_events, self.keep_text, self.show)
 
@@ -34,17 +37,21 @@ class Kept:
 
 
 def test_events_and_texts_are_kept_as_they_come_before_the_end():
-    earlier, kept = {*threading.enumerate()}, Kept(KEY)
-    kept.stream.add_event(b'{"a": 1}')
-    kept.stream.add_text("wörd\n", "text", keep=True)
-    kept.stream.add_text("thought", "thinking", keep=False)
-    assert kept.arrived.acquire(timeout=60)
-    assert (kept.events, kept.text.decode(), kept.shown) == (b'[\n{"a": 1}', "wörd\n", "wörd\n")
-    assert (kept.added, kept.stream.holds_key) == ("wörd\nthought", False)
+    earlier, recorder = {*threading.enumerate()}, Kept(KEY)
+    recorder.stream.add_event(b'{"a": 1}')
+    recorder.stream.add_text("wörd\n", "text", keep=True)
+    recorder.stream.add_text("thought", "thinking", keep=False)
+    assert recorder.arrived.acquire(timeout=60)
+    assert (recorder.events, recorder.text.decode(), recorder.shown) == (
+        b'[\n{"a": 1}',
+        "wörd\n",
+        "wörd\n",
+    )
+    assert (recorder.added, recorder.stream.holds_key) == ("wörd\nthought", False)
     [thread] = {*threading.enumerate()} - earlier
     assert (thread.name, thread.daemon) == ("stream", True)
-    kept.stream.end()
-    assert (kept.events, kept.stream.has_events, kept.stream.has_text) == (
+    recorder.stream.end()
+    assert (recorder.events, recorder.stream.has_events, recorder.stream.has_text) == (
         b'[\n{"a": 1}\n]\n',
         True,
         True,
@@ -52,20 +59,20 @@ def test_events_and_texts_are_kept_as_they_come_before_the_end():
 
 
 def test_a_stream_without_anything_keeps_nothing_and_starts_no_thread():
-    earlier, kept = {*threading.enumerate()}, Kept()
-    kept.stream.end()
-    assert (kept.events, kept.text, kept.stream.has_events) == (b"", b"", False)
+    earlier, recorder = {*threading.enumerate()}, Kept()
+    recorder.stream.end()
+    assert (recorder.events, recorder.text, recorder.stream.has_events) == (b"", b"", False)
     assert {*threading.enumerate()} <= earlier
 
 
 def test_a_key_over_many_events_is_kept_in_no_form():
-    kept = Kept(KEY)
+    recorder = Kept(KEY)
     for character in f"say {KEY}, so":
-        kept.stream.add_event(json.dumps({"text": character}).encode())
-        kept.stream.add_text(character, "text", keep=True)
-    kept.stream.end()
-    assert (kept.text, kept.stream.holds_key) == (b"say ***7Q, so", True)
-    texts = [each["text"] for each in json.loads(kept.events) if isinstance(each, dict)]
+        recorder.stream.add_event(json.dumps({"text": character}).encode())
+        recorder.stream.add_text(character, "text", keep=True)
+    recorder.stream.end()
+    assert (recorder.text, recorder.stream.holds_key) == (b"say ***7Q, so", True)
+    texts = [event["text"] for event in json.loads(recorder.events) if isinstance(event, dict)]
     assert "".join(texts) in {f"say {KEY[:count]}, so" for count in range(4)}
 
 
@@ -82,16 +89,23 @@ def test_an_error_of_what_keeps_is_raised_at_the_end_and_blocks_nobody():
 
 
 def test_a_text_that_is_not_kept_is_only_shown():
-    kept = Kept()
-    kept.stream.add_text("thought", "thinking", keep=False)
-    kept.stream.end()
-    assert (kept.events, kept.text, kept.shown, kept.added) == (b"", b"", "", "thought")
-    assert (kept.stream.has_events, kept.stream.has_text) == (False, False)
+    recorder = Kept()
+    recorder.stream.add_text("thought", "thinking", keep=False)
+    recorder.stream.end()
+    assert (recorder.events, recorder.text, recorder.shown, recorder.added) == (
+        b"",
+        b"",
+        "",
+        "thought",
+    )
+    assert (recorder.stream.has_events, recorder.stream.has_text) == (False, False)
 
 
 @pytest.mark.parametrize("kind", ["event", "text"])
 def test_no_more_than_a_mebibyte_waits(kind):
-    begun, go, added = threading.Event(), threading.Event(), []
+    begun = threading.Event()
+    go = threading.Event()
+    added = []
 
     def keep(_: bytes) -> None:
         begun.set()
@@ -121,9 +135,9 @@ def test_no_more_than_a_mebibyte_waits(kind):
 
 
 def test_a_fast_stream_waits_until_it_is_kept():
-    kept, event = Kept(), b'"%s"' % (b"x" * 1000)
+    recorder, event = Kept(), b'"%s"' % (b"x" * 1000)
     for _ in range(5000):
-        kept.stream.add_event(event)
-    kept.stream.end()
-    assert kept.events.count(event) == 5000
-    kept.stream.add_event(event)  # too late, and nobody waits
+        recorder.stream.add_event(event)
+    recorder.stream.end()
+    assert recorder.events.count(event) == 5000
+    recorder.stream.add_event(event)  # too late, and nobody waits

@@ -30,7 +30,7 @@ def test_one_line_is_a_key(text):
     ],
 )
 def test_what_is_no_key_is_told_without_it(text, fault):
-    with pytest.raises(NotReady) as told:
+    with pytest.raises(NotReady) as caught:
         parse_key(text, "the file")
-    assert told.value.message == f"the key in the file {fault}"
-    assert told.value.hint == "a key is one line of printable ASCII, at least 8 characters"
+    assert caught.value.message == f"the key in the file {fault}"
+    assert caught.value.hint == "a key is one line of printable ASCII, at least 8 characters"

@@ -169,10 +169,10 @@ def test_a_key_file_that_git_and_the_model_can_see_is_refused(root: Path, path: 
     (root / "src").mkdir()
     (root / "agent-config/link.txt").symlink_to("../key.txt")
     config(root, f'[providers.openai.default]\napi_key_file = "{path.format(root=root)}"')
-    said = refused(root)
-    assert "is in the project, where git and models can see it | move the file to" in said
-    assert said.endswith(f"{root}/agent-config, or out of the project")
-    assert "key-in-project" not in said
+    message = refused(root)
+    assert "is in the project, where git and models can see it | move the file to" in message
+    assert message.endswith(f"{root}/agent-config, or out of the project")
+    assert "key-in-project" not in message
 
 
 @pytest.mark.parametrize(
@@ -238,10 +238,10 @@ PRINTABLE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_s
 def test_any_printable_line_is_a_key_and_is_censored(root: Path, key: str, end: str) -> None:
     key_file(root, key + end)
     redactor = Redactor()
-    got = KeyStore(root, redactor.add, {}).key_for(OPENAI, "default", {})
-    assert got is not None
-    assert (got.value, redactor.keys) == (key, [key])
-    assert repr(got) == str(got) == "FoundKey(source='agent-config/openai-key.txt')"
+    key_read = KeyStore(root, redactor.add, {}).key_for(OPENAI, "default", {})
+    assert key_read is not None
+    assert (key_read.value, redactor.keys) == (key, [key])
+    assert repr(key_read) == str(key_read) == "FoundKey(source='agent-config/openai-key.txt')"
 
 
 def test_a_found_key_does_not_show_its_value() -> None:
@@ -410,9 +410,16 @@ def test_files_with_keys_outside_of_the_private_folder_are_known(root: Path) -> 
 
 
 def test_looking_for_keys_loads_neither_pydantic_nor_httpx() -> None:
-    code = "import sys, code_commit.config.keys; print(*sorted({'pydantic', 'pydantic_settings', 'httpx'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not done.stdout.strip()
+    code = """\
+import sys
+import code_commit.config.keys
+
+print(*sorted({"pydantic", "pydantic_settings", "httpx"} & set(sys.modules)))
+"""
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert not completed.stdout.strip()
 
 
 def test_a_key_file_in_the_project_that_leads_out_of_it_is_refused(root: Path) -> None:
@@ -427,9 +434,9 @@ def test_a_key_file_in_the_project_that_leads_out_of_it_is_refused(root: Path) -
         ("../keys/secret", "is in the project, where git and models can see it"),
     ):
         config(root, f'[providers.openai.default]\napi_key_file = "{path}"')
-        said = refused(root)
-        assert reason in said
-        assert "wertvoll" not in said
+        message = refused(root)
+        assert reason in message
+        assert "wertvoll" not in message
     # A link of the user's, such as to a folder of dotfiles.
     (root.parent / "mine").symlink_to("secret")
     config(root, f'[providers.openai.default]\napi_key_file = "{root.parent}/mine"')

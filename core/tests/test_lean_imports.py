@@ -17,8 +17,10 @@ USED = "code_commit.models.http, code_commit.log.json_lines"
 def imported(statements: str) -> set[str]:
     """The modules that a new Python has imported after `statements`."""
     code = f"{statements}\nimport sys\nprint(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    return set(done.stdout.split())
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+    )
+    return set(completed.stdout.split())
 
 
 def test_libraries_come_without_what_they_bring_for_other_uses():
@@ -43,7 +45,7 @@ def test_python_m_imports_nothing_from_the_project(tmp_path):
     project.write({"pluggy.py": "raise SystemExit('imported')"})
     install_plugin(project.root, "mine", "raise SystemExit('imported')")
     command = [sys.executable, "-m", "code_commit", "plugins"]
-    done = subprocess.run(
+    completed = subprocess.run(
         command,
         cwd=project.root,
         env=project.environment(),
@@ -51,7 +53,11 @@ def test_python_m_imports_nothing_from_the_project(tmp_path):
         text=True,
         check=False,
     )
-    assert (done.returncode, "mine" in done.stdout, "imported" in done.stdout + done.stderr) == (
+    assert (
+        completed.returncode,
+        "mine" in completed.stdout,
+        "imported" in completed.stdout + completed.stderr,
+    ) == (
         0,
         False,
         False,

@@ -39,10 +39,10 @@ def test_it_grows_and_is_locked_until_it_is_closed(file, tmp_path):
 
 
 def test_a_child_that_holds_the_descriptor_does_not_hold_the_lock(file, tmp_path):
-    kept = os.dup(file._handle)  # as a fork does until its exec
+    duplicate = os.dup(file._handle)  # as a fork does until its exec
     file.close()
     assert not is_locked(tmp_path / "events")
-    os.close(kept)
+    os.close(duplicate)
 
 
 def test_a_line_after_a_torn_one_is_whole(file, tmp_path, monkeypatch):

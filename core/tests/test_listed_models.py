@@ -1,4 +1,6 @@
-"""The models that services listed: which are kept, where, and how `code-commit models` shows them."""
+"""The models that services listed: which are kept, where, and how `code-commit models` shows
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,14 @@ PROVIDER = ProviderDefinition(
 PLUGIN = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_providers():
     more = {"key_header": ("a", "{key}"), "config": "x:y", "factory": "x:y"}
     return [
-        ProviderDefinition("beta", {"b-2": ("b", "beta"), "b-1": ()}, "", None, None, windows={"b-2": 20}, **more),
+        ProviderDefinition(
+            "beta", {"b-2": ("b", "beta"), "b-1": ()}, "", None, None, windows={"b-2": 20}, **more
+        ),
         ProviderDefinition("alpha", {"a-1": ()}, "", None, None, free=True, **more),
     ]
 """
@@ -73,7 +78,7 @@ def test_what_is_stored_is_listed(file):
     assert listed_models() == {"acme": {"one": 0, "two": 9}, "none": {}}
     store_listed_models({"acme": {"three": 1}})
     assert listed_models() == {"acme": {"three": 1}}
-    assert [each.name for each in file.parent.iterdir()] == ["models.json"]
+    assert [path.name for path in file.parent.iterdir()] == ["models.json"]
 
 
 @pytest.mark.parametrize(
@@ -107,8 +112,8 @@ def test_a_file_that_cannot_be_written_is_named(file):
 
 def test_the_window_is_the_plugins_else_the_services(file):
     store_listed_models({"acme": {"one": 5, "two": 9, "three": 0}, "other": {"four": 4}})
-    found = {model: window_of(PROVIDER, model) for model in ("one", "two", "three", "four")}
-    assert found == {"one": 7, "two": 9, "three": None, "four": None}
+    windows = {model: window_of(PROVIDER, model) for model in ("one", "two", "three", "four")}
+    assert windows == {"one": 7, "two": 9, "three": None, "four": None}
     assert window_of(replace(PROVIDER, windows={}), "one") == 5
 
 

@@ -92,8 +92,10 @@ PROVIDER = ProviderDefinition(
 )  # fmt: skip
 def test_with_providers_an_unknown_model_names_them(registry, free, name, message, hint) -> None:
     plugin = HOST.plugins[0]
-    found = {name: (plugin, replace(PROVIDER, name=name, free=free)) for name in ("openai", "acme")}
-    registry.providers, registry.models = found, {"gpt-5": found["openai"]}
+    providers = {
+        name: (plugin, replace(PROVIDER, name=name, free=free)) for name in ("openai", "acme")
+    }
+    registry.providers, registry.models = providers, {"gpt-5": providers["openai"]}
     assert told(registry.missing("model", name)) == (message, hint)
 
 

@@ -16,14 +16,25 @@ from code_commit_workspace import Redactor
 KEY = "sk-proj-canary-0123456789"
 OTHER = "sk-proj-second-9876543210"
 WORKFLOW = """
-from code_commit.plugin_api import Flag, Message, Outcome, Request, Result, Text, ToolResult, WorkflowDefinition
+from code_commit.plugin_api import (
+    Flag,
+    Message,
+    Outcome,
+    Request,
+    Result,
+    Text,
+    ToolResult,
+    WorkflowDefinition,
+)
 from code_commit.plugin_api import hookimpl
 from code_commit_testing.loopback_provider import code_commit_providers
+
 
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--ask",), "ask once", selects=True)
     return [WorkflowDefinition("asking", "ask once", (flag,), "asking_plugin:run", writes=False)]
+
 
 def run(run):
     completion = run.model().complete({request}, label="ask")
@@ -45,9 +56,13 @@ def ask(project, tmp_path):
     ) -> Finished:
         plugins = install_plugin(tmp_path / "plugins", "asking", WORKFLOW.format(request=request))
         with ScriptedServer([reply]) as server:
-            given = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": KEY, **environ}
+            variables = {
+                "LOOPBACK_BASE_URL": server.url("openai"),
+                "LOOPBACK_API_KEY": KEY,
+                **environ,
+            }
             return project.command(
-                "--ask", "--model", model, *arguments, plugins=[plugins], environ=given
+                "--ask", "--model", model, *arguments, plugins=[plugins], environ=variables
             )
 
     return ask
@@ -78,12 +93,16 @@ def fail(project, tmp_path):
         code = code.format(requests=requests or f"[lambda: {REQUEST}] * {len(replies)}")
         plugins = install_plugin(tmp_path / "plugins", "asking", code)
         with ScriptedServer(replies) as server:
-            given = {"LOOPBACK_BASE_URL": server.url("openai"), "LOOPBACK_API_KEY": KEY, **environ}
+            variables = {
+                "LOOPBACK_BASE_URL": server.url("openai"),
+                "LOOPBACK_API_KEY": KEY,
+                **environ,
+            }
             finished = project.command(
-                "--ask", "--model", model, "--json", plugins=[plugins], environ=given
+                "--ask", "--model", model, "--json", plugins=[plugins], environ=variables
             )
-        told: list[list[str]] = finished.events[-1]["data"]["data"]["told"]
-        return told
+        errors: list[list[str]] = finished.events[-1]["data"]["data"]["told"]
+        return errors
 
     return fail
 
@@ -96,7 +115,7 @@ def test_the_run_folder_keeps_the_reply_of_a_failed_call_unless_it_may_quote_the
     project.write({"agent-config/second-key.txt": OTHER})
     stream = b": PROCESSING\n\ndata: {}\n\n"
     quoting = f"what you sent, {KEY[:4]}…, is wrong"
-    told = fail(
+    errors = fail(
         Reply(status=400, body=b'{"error": {"message": "no", "details": [{"field": "x"}]}}'),
         Reply.html(),
         Reply.error(400, f"you sent {OTHER}"),
@@ -107,29 +126,31 @@ def test_the_run_folder_keeps_the_reply_of_a_failed_call_unless_it_may_quote_the
         Reply.error(403, quoting, code="SERVICE_DISABLED"),
         Reply.error(401, quoting, code="invalid_api_key"),
     )
-    assert [name for name, *_ in told] == ["ProviderFailed"] * 7
+    assert [name for name, *_ in errors] == ["ProviderFailed"] * 7
     responses = [response(project, number) for number in range(1, 8)]
     assert [text.split("\n")[:2] for text in responses] == [
-        ["ERROR", message] for _, message, _ in told
+        ["ERROR", message] for _, message, _ in errors
     ]
     bodies = [text.split("\n", 2)[2] for text in responses]
     assert json.loads(bodies[0])["error"]["details"] == [{"field": "x"}]
-    assert "the reply is a web page, not JSON" in told[1][1]
+    assert "the reply is a web page, not JSON" in errors[1][1]
     assert bodies[1].endswith("<h1>Welcome</h1></body></html>")
-    assert f"you sent ***{OTHER[-2:]}" in told[2][1]
+    assert f"you sent ***{OTHER[-2:]}" in errors[2][1]
     assert OTHER[8:] not in responses[2]  # it is redacted before parts of the own key
     assert [
-        "the reply is a stream of events, not JSON" in message for _, message, _ in told[3:5]
+        "the reply is a stream of events, not JSON" in message for _, message, _ in errors[3:5]
     ] == [True] * 2
     assert bodies[3].encode() == stream
     source = "; the key is from variable LOOPBACK_API_KEY"
-    assert told[5][1].endswith(
+    assert errors[5][1].endswith(
         f"the key does not have permission for this (HTTP 403): SERVICE_DISABLED{source}"
     )
-    assert told[6][1].endswith(f"the service rejected the key (HTTP 401): invalid_api_key{source}")
+    assert errors[6][1].endswith(
+        f"the service rejected the key (HTTP 401): invalid_api_key{source}"
+    )
     assert bodies[5:] == ["", ""]
-    assert "what you sent" not in "".join(message for _, message, _ in told)
-    assert told[6][2].startswith("check that the key is for this service")
+    assert "what you sent" not in "".join(message for _, message, _ in errors)
+    assert errors[6][2].startswith("check that the key is for this service")
 
 
 def test_a_call_without_a_key_that_is_not_accepted_says_how_to_name_one(fail):
@@ -179,11 +200,14 @@ def test_what_is_no_request_names_the_mistake(fail):
         'Request((Message("user", ())))': "the messages of a Request are of type Message, not Message(role='user'",
         '"hi"': "a model takes a Request((Message('user', (Text('hi'),)),)), not 'hi'",
     }
-    told = fail(requests=f"[{', '.join(f'lambda: {each}' for each in mistakes)}]")
+    errors = fail(requests=f"[{', '.join(f'lambda: {mistake}' for mistake in mistakes)}]")
     assert [
-        (name, message[: len(said)])
-        for (name, message, _), said in zip(told, mistakes.values(), strict=True)
-    ] == [("ValueError" if "the role" in said else "TypeError", said) for said in mistakes.values()]
+        (name, message[: len(expected)])
+        for (name, message, _), expected in zip(errors, mistakes.values(), strict=True)
+    ] == [
+        ("ValueError" if "the role" in expected else "TypeError", expected)
+        for expected in mistakes.values()
+    ]
 
 
 CALLS = """
@@ -191,11 +215,15 @@ from dataclasses import replace
 from code_commit.plugin_api import *
 from code_commit_testing.scripted_provider import SCRIPTED, ScriptedProvider
 
+
 def made(config):
     return ScriptedProvider(
-        Completion(Message("assistant", (part,)), Finish[finish], "why", Usage(1, 1), "caller-1", {{}})
+        Completion(
+            Message("assistant", (part,)), Finish[finish], "why", Usage(1, 1), "caller-1", {{}}
+        )
         for part, finish in {replies}
     )
+
 
 @hookimpl
 def code_commit_providers():
@@ -212,15 +240,16 @@ def test_a_live_key_in_a_tool_call_is_refused(fail, project, tmp_path):
         ({"content": KEY}, '{"content": "' + KEY.replace("c", r"\u0063") + '"}'),
     ]
     replies = ", ".join(
-        f"(ToolCall('c1', 'write', {given}, raw={raw!r}), 'TOOL_CALLS')" for given, raw in calls
+        f"(ToolCall('c1', 'write', {arguments}, raw={raw!r}), 'TOOL_CALLS')"
+        for arguments, raw in calls
     )
     install_plugin(tmp_path / "plugins", "caller", CALLS.format(replies=f"[{replies}]"))
-    told = fail(requests=f"[lambda: {REQUEST}] * 5", model="caller-1")
-    assert [(name, message) for name, message, _ in told] == [
+    errors = fail(requests=f"[lambda: {REQUEST}] * 5", model="caller-1")
+    assert [(name, message) for name, message, _ in errors] == [
         ("ResponseRefused", f"the response of call {number} contains an API key")
         for number in range(1, 6)
     ]
-    assert {hint.partition(":")[0] for *_, hint in told} == {
+    assert {hint.partition(":")[0] for *_, hint in errors} == {
         "remove it from where the model saw it"
     }
     assert KEY not in "".join(

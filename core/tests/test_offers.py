@@ -48,17 +48,16 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> MakeRegistry:
 
     def registry(disabled: Sequence[str] = (), **offers: Sequence[Any]) -> Registry:
         sources = []
-        for distribution, items in offers.items():
+        for distribution, definitions in offers.items():
             module = ModuleType(f"{distribution}_plugin")
             for kind, hook in HOOKS.items():
-                given = [item for item in items if isinstance(item, kind)]
-                setattr(module, f"code_commit_{hook}", hookimpl(lambda given=given: given))
+                of_kind = [definition for definition in definitions if isinstance(definition, kind)]
+                setattr(module, f"code_commit_{hook}", hookimpl(lambda of_kind=of_kind: of_kind))
             monkeypatch.setitem(sys.modules, module.__name__, module)
-            name, missing = distribution.replace("_", "-"), ".missing" * (not items)
+            name = distribution.replace("_", "-")
             plugin = name.removeprefix("code-commit-")
-            sources.append(
-                PluginSource(plugin, name, "1.0", "code_commit", module.__name__ + missing)
-            )
+            place = module.__name__ if definitions else f"{module.__name__}.missing"
+            sources.append(PluginSource(plugin, name, "1.0", "code_commit", place))
         return Registry(
             PluginHost(sources, builtin=BUILTIN, disabled=disabled), reserved_flags=RESERVED
         )
@@ -67,7 +66,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> MakeRegistry:
 
 
 def errors(registry: Registry) -> list[str]:
-    return [each.error for each in registry.plugin_host.failures]
+    return [failure.error for failure in registry.plugin_host.failures]
 
 
 TEXT, TEXTS = "a text", "a tuple of texts"
@@ -112,11 +111,15 @@ FORMS: list[tuple[Any, str, str, list[Any], list[Any]]] = [
 def test_a_definition_is_taken_if_its_fields_have_the_right_form(
     registry, right, field, form, value, accepted
 ) -> None:
-    found = registry(one=[replace(right, **{field: value})])
+    offered = registry(one=[replace(right, **{field: value})])
     names = [
-        each for kind in ("providers", "workflows", "commands") for each in getattr(found, kind)
+        definition
+        for kind in ("providers", "workflows", "commands")
+        for definition in getattr(offered, kind)
     ]
-    assert errors(found) == ([] if accepted else [f"`{field}` must be {form}, not {value!r:.100}"])
+    assert errors(offered) == (
+        [] if accepted else [f"`{field}` must be {form}, not {value!r:.100}"]
+    )
     assert len(names) == 8 + accepted  # eight are the host's
 
 
@@ -127,12 +130,12 @@ def test_of_many_flags_the_wrong_ones_are_shown(registry) -> None:
 
 
 def test_an_item_of_another_type_is_left_out(registry, monkeypatch) -> None:
-    found = registry(one=[COMMAND])
+    offered = registry(one=[COMMAND])
     monkeypatch.setattr(
         sys.modules["one_plugin"], "code_commit_commands", hookimpl(lambda: [COMMAND, PROVIDER])
     )
     again = Registry(PluginHost([PluginSource("one", "one", "1.0", "code_commit", "one_plugin")]))
-    assert (errors(found), list(again.commands)) == ([], ["go"])
+    assert (errors(offered), list(again.commands)) == ([], ["go"])
     assert errors(again) == ["a command must be a CommandDefinition, not a ProviderDefinition"]
 
 
@@ -176,39 +179,42 @@ FIRST, SECOND = (
 def test_a_name_has_one_owner_and_the_others_are_denied(
     registry, offers, left, error, denied
 ) -> None:
-    found = registry(**offers)
+    offered = registry(**offers)
     own = {
-        name for name, (plugin, _) in found.commands.items() if plugin.distribution == "code-commit"
+        name
+        for name, (plugin, _) in offered.commands.items()
+        if plugin.distribution == "code-commit"
     }
     assert len(own) == 8
     assert (
-        sorted({*found.providers, *found.models, *found.workflows, *found.commands} - own) == left
+        sorted({*offered.providers, *offered.models, *offered.workflows, *offered.commands} - own)
+        == left
     )
-    assert found.denied.keys() == denied
-    assert all(each.startswith(error) for each in errors(found))
-    assert bool(errors(found)) == bool(error)
-    assert {each.error for each in found.denied.values()} <= set(errors(found))
+    assert offered.denied.keys() == denied
+    assert all(error_text.startswith(error) for error_text in errors(offered))
+    assert bool(errors(offered)) == bool(error)
+    assert {failure.error for failure in offered.denied.values()} <= set(errors(offered))
 
 
 def test_the_flags_of_a_workflow_are_all_of_its_names(registry) -> None:
-    found = registry(
+    offered = registry(
         one=[WORKFLOW, replace(FIRST, roles=("r",))],
         two=[replace(WORKFLOW, name="c", flags=(), roles=None)],
     )
-    assert found.flags_of("work") == ("--work", "-w")
-    assert "r" in found.known_roles()
-    assert found.workflow("a") is found.workflows["a"]
-    assert found.command("undo") is found.commands["undo"]
+    assert offered.flags_of("work") == ("--work", "-w")
+    assert "r" in offered.known_roles()
+    assert offered.workflow("a") is offered.workflows["a"]
+    assert offered.command("undo") is offered.commands["undo"]
 
 
 def test_the_variables_with_secrets_are_those_of_providers_and_plugins(registry) -> None:
     keyed = replace(PROVIDER, key_variable="ACME_PASS")
-    found = registry(
+    offered = registry(
         one=[keyed, "ONE_PASS", "_9", "9", "A B", "A\n"], two=[OTHER, "ONE_PASS", "TWO"]
     )
-    assert found.secrets == {"one": {"ONE_PASS", "_9"}, "two": {"ONE_PASS", "TWO"}}
-    assert {"ACME_PASS", "ONE_PASS", "_9", "TWO", "OPENAI_API_KEY"} < found.secret_variables()
-    assert errors(found)[-3:] == [
+    assert offered.secrets == {"one": {"ONE_PASS", "_9"}, "two": {"ONE_PASS", "TWO"}}
+    assert {"ACME_PASS", "ONE_PASS", "_9", "TWO", "OPENAI_API_KEY"} < offered.secret_variables()
+    assert errors(offered)[-3:] == [
         f"a secret is the name of an environment variable, not {name!r}"
         for name in ("9", "A B", "A\n")
     ]

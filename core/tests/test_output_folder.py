@@ -14,14 +14,14 @@ from code_commit_workspace import NotReady
 
 
 def test_a_taken_name_gets_a_number(tmp_path):
-    made = [OutputFolder.make(tmp_path / "logs", "run", at=0) for _ in range(3)]
+    folders = [OutputFolder.make(tmp_path / "logs", "run", at=0) for _ in range(3)]
     start = time.strftime("%Y-%m-%d-%H-%M-%S", time.localtime(0))
-    assert [folder.path.name for folder in made] == [
+    assert [folder.path.name for folder in folders] == [
         f"{start}-run",
         f"{start}-run-2",
         f"{start}-run-3",
     ]
-    for folder in made:
+    for folder in folders:
         folder.close()
 
 
@@ -32,16 +32,16 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_folders_are_listed_by_age(tmp_path):
-    made = [
+    folders = [
         OutputFolder.make(tmp_path / "logs", name, at=at)
         for at, name in ((60, "a"), *[(0, "b")] * 10, (0, "c"))
     ]
-    latest, *others, other = [folder.path for folder in made]
+    latest, *oldest, older = [folder.path for folder in folders]
     (tmp_path / "logs/notes").mkdir()
-    assert output_folders(tmp_path / "logs") == [others[0], other, *others[1:], latest]
+    assert output_folders(tmp_path / "logs") == [oldest[0], older, *oldest[1:], latest]
     (tmp_path / "link").symlink_to(tmp_path / "logs")
     assert output_folders(tmp_path / "link") == output_folders(tmp_path / "missing") == []
-    for folder in made:
+    for folder in folders:
         folder.close()
 
 

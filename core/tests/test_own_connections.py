@@ -45,9 +45,10 @@ def test_an_address_in_its_config_is_an_error(tmp_path, line):
     finished = run(tmp_path, f"{CONFIG}{line}\n")
     assert finished.exit_code == 3
     name = line.split()[0]
-    said = f"[providers.scripted.default]: {name} has no effect: provider scripted makes its own connections\n"
+    message = f"[providers.scripted.default]: {name} has no effect: provider scripted makes its own connections\n"
     assert (
-        said + "hint: remove it; the provider's own settings set the address\n" in finished.stderr
+        message + "hint: remove it; the provider's own settings set the address\n"
+        in finished.stderr
     )
 
 

@@ -56,7 +56,11 @@ def kinds(finished):
 
 @pytest.mark.slow
 def test_a_rule_sees_the_whole_change_set_and_the_visible_files(commit, project):
-    seen = "return [Refusal('', 'tidy', repr(([each.path for each in changes], tree.list(), tree.read('a.txt'))))]"
+    seen = (
+        "paths = [change.path for change in changes]; "
+        "seen = repr((paths, tree.list(), tree.read('a.txt'))); "
+        "return [Refusal('', 'tidy', seen)]"
+    )
     files = project.git("ls-files").split()
     assert (
         repr((["a.txt", "b.txt"], tuple(sorted(files)), b"old\n"))
@@ -169,13 +173,18 @@ def test_a_rule_in_the_general_group_keeps_a_writing_run_from_starting(commit, p
 LOOKING = """
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition
 
+
 def run(run):
     return Result(Outcome.REACHED, "looked")
+
 
 @hookimpl
 def code_commit_workflows():
     flags = (Flag(("--look",), "look", selects=True),)
-    return [WorkflowDefinition("looking", "looks", flags, "tidy_plugin:run", writes=False, roles=None)]
+    return [
+        WorkflowDefinition("looking", "looks", flags, "tidy_plugin:run", writes=False, roles=None)
+    ]
+
 
 @hookimpl
 def code_commit_log_sinks(settings):
@@ -194,8 +203,8 @@ def test_a_run_that_does_not_write_goes_on_and_reports_a_rule_in_the_general_gro
     finished = project.command("--look", "--json", plugins=[folder])
     assert finished.exit_code == 0, finished.stderr
     failures = [event["data"] for event in finished.events if event["kind"] == "plugin.failed"]
-    stages = [each["stage"] for each in failures if each["plugin"] == "tidy"]
-    assert stages == ["code_commit_path_rules"] * (group == "code_commit")
+    stages = [failure["stage"] for failure in failures if failure["plugin"] == "tidy"]
+    assert stages == (["code_commit_path_rules"] if group == "code_commit" else [])
 
 
 @pytest.mark.slow
@@ -203,13 +212,13 @@ def test_plugins_lists_path_rules_and_log_sinks(project, tmp_path):
     code = RULE.format(judge="return ()") + LOOKING
     folder = install_plugin(tmp_path / "plugins", "tidy", code, group="code_commit.path_rules")
     [line] = [
-        each
-        for each in project.command("plugins", plugins=[folder]).stdout.splitlines()
-        if "tidy" in each
+        line
+        for line in project.command("plugins", plugins=[folder]).stdout.splitlines()
+        if "tidy" in line
     ]
     assert line.split(maxsplit=3)[3] == "workflow looking, path rules, log sinks"
     document = project.command("plugins", "--json", plugins=[folder]).document
-    [row] = [each for each in document["plugins"] if each["name"] == "tidy"]
+    [row] = [plugin for plugin in document["plugins"] if plugin["name"] == "tidy"]
     assert row["guards_paths"]
     assert row["hooks"] == [
         "code_commit_log_sinks",

@@ -65,7 +65,7 @@ def test_a_run_changes_only_its_own_folder_and_can_be_undone(project, root):
     "path",
     [
         "hooks/pre-commit",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("config", "info/exclude")),
+        *(pytest.param(place, marks=pytest.mark.slow) for place in ("config", "info/exclude")),
     ],
 )
 def test_a_build_that_changes_the_git_folder_fails_everywhere(project, root, path):

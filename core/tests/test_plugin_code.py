@@ -166,13 +166,17 @@ class Layer:
     ],
 )  # fmt: skip
 def test_an_object_of_a_plugin_is_examined_and_given_anyway(hook, item, faults):
-    told = []
+    rejected = []
+
+    def collect(*arguments: object, only: object) -> list[tuple[object, object]]:
+        return [(PLUGIN, item)] if arguments == (hook, {}) and only is PLUGIN else []
+
     host = SimpleNamespace(
-        collect=lambda *given, only: [(PLUGIN, item)] * (given == (hook, {}) and only is PLUGIN),
-        reject=lambda plugin, stage, fault: told.append((plugin, stage, fault)),
+        collect=collect,
+        reject=lambda plugin, stage, fault: rejected.append((plugin, stage, fault)),
     )
     assert list(collect_objects(host, hook, {}, only=PLUGIN)) == [(PLUGIN, item)]
-    assert [(plugin, stage) for plugin, stage, _ in told] == [(PLUGIN, hook)] * len(faults)
+    assert [(plugin, stage) for plugin, stage, _ in rejected] == [(PLUGIN, hook)] * len(faults)
     assert all(
-        fault.startswith(expected) for (*_, fault), expected in zip(told, faults, strict=True)
+        fault.startswith(expected) for (*_, fault), expected in zip(rejected, faults, strict=True)
     )

@@ -52,7 +52,7 @@ def test_a_command_of_a_plugin_runs_and_is_in_the_help(project, install):
     )
     assert project.command("greet", plugins=plugins).exit_code == 2
     listed = project.command("plugins", "--json", plugins=plugins).document["plugins"]
-    assert [each["commands"] for each in listed if each["name"] == "greeter"] == [["greet"]]
+    assert [plugin["commands"] for plugin in listed if plugin["name"] == "greeter"] == [["greet"]]
     assert "command greet" in project.command("plugins", plugins=plugins).stdout
 
 
@@ -243,7 +243,8 @@ def test_a_key_is_not_printed(project, install):
 def test_a_command_starts_processes_without_keys(project, install):
     body = """
     with host.workspace(processes=True) as workspace:
-        result = workspace.run_command(["sh", "-c", "echo key:$OPENAI_API_KEY"], log=host.root / "log.txt", timeout=60)
+        command = ["sh", "-c", "echo key:$OPENAI_API_KEY"]
+        result = workspace.run_command(command, log=host.root / "log.txt", timeout=60)
     host.out.write(result.output.decode())
     return 0
 """
@@ -267,7 +268,12 @@ def code_commit_log_sinks():
     import os
     raise ValueError(os.environ["HOOK_URL"])
 """
-TELLS = "import os; host.out.line(os.environ['HOOK_URL']); host.out.note(os.environ['HOOK_URL']); return 0"
+TELLS = (
+    "import os; "
+    "host.out.line(os.environ['HOOK_URL']); "
+    "host.out.note(os.environ['HOOK_URL']); "
+    "return 0"
+)
 RAISES = "import os; raise ValueError(os.environ['HOOK_URL'])"
 REFUSES = (
     "import os; from code_commit.plugin_api import NotReady; raise NotReady(os.environ['HOOK_URL'])"

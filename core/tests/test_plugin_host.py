@@ -17,17 +17,33 @@ needs_commit = pytest.mark.skipif(
 PROVIDER = """
 from code_commit.plugin_api import ProviderDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("{name}", {{"{model}": ["{alias}"]}}, "https://{name}.example/v1", None, None,
-                               ("authorization", "Bearer {{key}}"), "nowhere:Config", "nowhere:Wire")]
+    return [
+        ProviderDefinition(
+            "{name}",
+            {{"{model}": ["{alias}"]}},
+            "https://{name}.example/v1",
+            None,
+            None,
+            ("authorization", "Bearer {{key}}"),
+            "nowhere:Config",
+            "nowhere:Wire",
+        )
+    ]
 """
 WORKFLOW = """
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("{name}", "a workflow", (Flag(("{flag}",), "a flag", selects=True),), "nowhere:run")]
+    return [
+        WorkflowDefinition(
+            "{name}", "a workflow", (Flag(("{flag}",), "a flag", selects=True),), "nowhere:run"
+        )
+    ]
 """
 COMMAND = """
 from code_commit.plugin_api import CommandDefinition, hookimpl
@@ -36,6 +52,7 @@ from code_commit.plugin_api import CommandDefinition, hookimpl
 def code_commit_commands():
     return [CommandDefinition("{name}", "a command", "nowhere:run")]
 """
+HOOK = "from code_commit.plugin_api import hookimpl\n@hookimpl\n"  # before a function
 GOOD = PROVIDER.format(name="good", model="good-1", alias="goody")
 BROKEN = {
     "an import that fails": ("import missing_module", "import", "ModuleNotFoundError"),
@@ -151,29 +168,31 @@ BROKEN = {
     "an error of two lines": ("raise ValueError('a\\nb')", "import", "ValueError: a b"),
     "the name of the host's workflow": (
         (
-            "from code_commit.plugin_api import WorkflowDefinition, hookimpl\n@hookimpl\ndef code_commit_workflows():\n"
-            "    return [WorkflowDefinition('committing-code', 'h', (), 'a:b')]"
+            "from code_commit.plugin_api import WorkflowDefinition\n"
+            + HOOK
+            + "def code_commit_workflows():\n"
+            + "    return [WorkflowDefinition('committing-code', 'h', (), 'a:b')]"
         ),
         "workflow",
         "claimed by",
     ),
     "a hook that raises": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    raise KeyError('x')",
+        HOOK + "def code_commit_providers():\n    raise KeyError('x')",
         "code_commit_providers",
         "KeyError: 'x'",
     ),
     "a generator that raises later": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    yield 1\n    1 / 0",
+        HOOK + "def code_commit_providers():\n    yield 1\n    1 / 0",
         "code_commit_providers",
         "ZeroDivisionError",
     ),
     "a hook that gives something else": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers():\n    return ['text']",
+        HOOK + "def code_commit_providers():\n    return ['text']",
         "provider",
         "must be a ProviderDefinition, not a str",
     ),
     "a misspelled hook": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_provider():\n    return []",
+        HOOK + "def code_commit_provider():\n    return []",
         "code_commit_provider",
         "did you mean code_commit_providers?",
     ),
@@ -183,17 +202,17 @@ BROKEN = {
         "not marked with @hookimpl",
     ),
     "an argument that the hook has not": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_providers(nonsense):\n    return []",
+        HOOK + "def code_commit_providers(nonsense):\n    return []",
         "code_commit_providers",
         "nonsense",
     ),
     "an argument that another hook has": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_model_layers(run):\n    return []",
+        HOOK + "def code_commit_model_layers(run):\n    return []",
         "code_commit_model_layers",
         "possible arguments: settings, secret",
     ),
     "an argument of a hook that has none": (
-        "from code_commit.plugin_api import hookimpl\n@hookimpl\ndef code_commit_secrets(settings):\n    return []",
+        HOOK + "def code_commit_secrets(settings):\n    return []",
         "code_commit_secrets",
         "possible arguments: nothing",
     ),
@@ -206,12 +225,12 @@ def test_broken_plugins_are_reported_and_the_next_one_works(project, tmp_path):
     install_plugin(plugins, "good", GOOD)
     listed = project.command("plugins", "--json", plugins=[plugins]).document
     for number, (name, (_, stage, error)) in enumerate(BROKEN.items()):
-        failed = [each for each in listed["failures"] if each["plugin"] == f"bad{number}"]
-        assert [(each["distribution"], each["stage"]) for each in failed] == [
+        failed = [failure for failure in listed["failures"] if failure["plugin"] == f"bad{number}"]
+        assert [(failure["distribution"], failure["stage"]) for failure in failed] == [
             (f"code-commit-bad{number}", stage)
         ], name
         assert error in failed[0]["error"]
-    assert ["good"] in [each["providers"] for each in listed["plugins"]]
+    assert ["good"] in [plugin["providers"] for plugin in listed["plugins"]]
     assert project.command("--help", plugins=[plugins]).exit_code == 0
 
 
@@ -238,18 +257,18 @@ def test_an_import_that_never_ends_can_be_ended_and_is_named(project, tmp_path):
     with project.start("--help", plugins=[plugins]) as process:
         assert process.stderr.readline() == b"stuck\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
+        _, error_output = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert b"plugin stuck of code-commit-stuck" in told
-    assert b"--disable-plugin stuck" in told
+    assert b"plugin stuck of code-commit-stuck" in error_output
+    assert b"--disable-plugin stuck" in error_output
     assert project.command("--help", "--disable-plugin", "stuck", plugins=[plugins]).exit_code == 0
 
 
 def test_two_distributions_with_one_plugin_name_are_both_left_out_and_named(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "same", GOOD, distribution="one-dist")
-    other = install_plugin(tmp_path / "others", "same", GOOD, distribution="two-dist")
-    listed = project.command("plugins", "--json", plugins=[plugins, other]).document
-    errors = {each["distribution"]: each["error"] for each in listed["failures"]}
+    second_folder = install_plugin(tmp_path / "others", "same", GOOD, distribution="two-dist")
+    listed = project.command("plugins", "--json", plugins=[plugins, second_folder]).document
+    errors = {failure["distribution"]: failure["error"] for failure in listed["failures"]}
     assert set(errors) == {"one-dist", "two-dist"}
     assert all("one-dist and two-dist" in error for error in errors.values())
 
@@ -289,7 +308,7 @@ def test_a_flag_has_one_owner(project, tmp_path, flag, other, error):
     )
     install_plugin(plugins, "second", WORKFLOW.format(name="second", flag=other))
     listed = project.command("plugins", "--json", plugins=[plugins]).document
-    assert any(error in each["error"] for each in listed["failures"])
+    assert any(error in failure["error"] for failure in listed["failures"])
     assert project.command("--help", plugins=[plugins]).exit_code == 0
 
 
@@ -330,8 +349,8 @@ def code_commit_tools(settings):
     monkeypatch.syspath_prepend(str(folder))
     host = PluginHost(discover([str(folder)]))
     assert host.failures == []
-    items = host.collect("code_commit_tools", {"settings": lambda plugin: plugin.name})
-    assert [(plugin.distribution, item) for plugin, item in items] == [
+    tools = host.collect("code_commit_tools", {"settings": lambda plugin: plugin.name})
+    assert [(plugin.distribution, tool) for plugin, tool in tools] == [
         ("code-commit-auses", "auses-hammer")
     ]
 
@@ -394,9 +413,9 @@ def test_a_model_of_a_provider_that_fails_names_the_plugin(project, tmp_path, co
 @pytest.mark.slow
 def test_a_plugin_name_that_two_claim_is_named_when_a_model_of_it_is_asked_for(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "openai", GOOD)
-    other = install_plugin(tmp_path / "other", "openai", GOOD, distribution="stranger")
+    stranger = install_plugin(tmp_path / "other", "openai", GOOD, distribution="stranger")
     for model in ("gpt-5", "openai/gpt-5"):
-        finished = project.command("--model", model, plugins=[plugins, other])
+        finished = project.command("--model", model, plugins=[plugins, stranger])
         assert finished.exit_code == 2
         assert "'openai' is claimed by code-commit-openai and stranger" in finished.stderr
         assert "--disable-plugin stranger" in finished.stderr
@@ -415,8 +434,8 @@ def test_a_plugin_name_that_two_claim_is_named_when_a_model_of_it_is_asked_for(p
 def test_the_default_workflow_cannot_be_taken_away(project, tmp_path, plugin, code):
     plugins = install_plugin(tmp_path / "plugins", plugin, code, distribution="stranger")
     listed = project.command("plugins", "--json", plugins=[plugins]).document
-    assert ["committing-code"] in [each["workflows"] for each in listed["plugins"]]
-    assert [each["distribution"] for each in listed["failures"]] == ["stranger"]
+    assert ["committing-code"] in [plugin["workflows"] for plugin in listed["plugins"]]
+    assert [failure["distribution"] for failure in listed["failures"]] == ["stranger"]
     assert "claimed by code-commit-commit and stranger" in listed["failures"][0]["error"]
     if "--own" in code:
         finished = project.command("--own", plugins=[plugins])
@@ -440,6 +459,6 @@ def test_a_command_of_the_first_party_cannot_be_taken_away(project, tmp_path, na
     plugins = install_plugin(tmp_path / "plugins", "taker", COMMAND.format(name=name))
     assert project.command(name, "--help", plugins=[plugins]).exit_code == 0
     listed = project.command("plugins", "--json", plugins=[plugins]).document
-    assert [(each["plugin"], each["stage"]) for each in listed["failures"]] == [
+    assert [(failure["plugin"], failure["stage"]) for failure in listed["failures"]] == [
         ("taker", "command")
     ]

@@ -9,35 +9,52 @@ import pytest
 from code_commit_testing import install_plugin
 
 MANY = """
-from code_commit.plugin_api import CommandDefinition, Flag, ProviderDefinition, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import (
+    CommandDefinition,
+    Flag,
+    ProviderDefinition,
+    WorkflowDefinition,
+    hookimpl,
+)
+
 
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition(name, {}, "", None, None, ("a", "{key}"), "x:y", "x:y") for name in ("beta", "alpha")]
+    return [
+        ProviderDefinition(name, {}, "", None, None, ("a", "{key}"), "x:y", "x:y")
+        for name in ("beta", "alpha")
+    ]
+
 
 @hookimpl
 def code_commit_workflows():
     return [WorkflowDefinition("idle", "idle", (Flag(("--idle",), "idle", selects=True),), "x:y")]
 
+
 @hookimpl
 def code_commit_commands():
     return [CommandDefinition("go", "goes", "x:y")]
+
 
 @hookimpl
 def code_commit_path_rules(settings):
     return []
 
+
 @hookimpl
 def code_commit_model_layers(settings):
     return []
+
 
 @hookimpl
 def code_commit_log_sinks(settings):
     return []
 
+
 @hookimpl
 def code_commit_after_run(run):
     return None
+
 
 @hookimpl
 def code_commit_checks():
@@ -131,10 +148,10 @@ def test_config_says_which_key_a_run_would_use(project, tmp_path, model, key, ro
     project.write({"agent-config/config.toml": '[providers.scripted.other]\nmodel = "größe"\n'})
     document = project.command("config", "--json", **options).document
     assert document["key"] == {"config": None, "key": None, "source": None, "problem": None, **key}
-    *others, last = project.command("config", **options).stdout.splitlines()
+    *rows, last = project.command("config", **options).stdout.splitlines()
     assert last.split(maxsplit=4) == row
     place = "agent-config/config.toml"
-    assert ["providers.scripted.other.model", '"größe"', place] in [line.split() for line in others]
+    assert ["providers.scripted.other.model", '"größe"', place] in [line.split() for line in rows]
 
 
 @pytest.mark.slow
@@ -170,11 +187,11 @@ def test_an_entry_point_that_is_no_text_breaks_its_plugin_alone(project, tmp_pat
 @pytest.mark.slow
 def test_a_distribution_without_a_name_stops_no_examination(project, tmp_path):
     plugins = install_plugin(tmp_path / "plugins", "odd", "x = 1\n")
-    (info,) = plugins.glob("*.dist-info")
-    (info / "METADATA").write_text(
+    (info_folder,) = plugins.glob("*.dist-info")
+    (info_folder / "METADATA").write_text(
         "Metadata-Version: 2.1\nVersion: 1\nRequires-Dist: code-commit\n"
     )
-    (info / "entry_points.txt").unlink()
+    (info_folder / "entry_points.txt").unlink()
     finished = project.command("plugins", plugins=[plugins])
     assert (finished.exit_code, finished.stderr) == (0, "")
     doctor = project.command("plugins", "doctor", plugins=[plugins])

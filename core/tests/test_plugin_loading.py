@@ -58,7 +58,7 @@ def test_a_module_in_both_groups_is_one_plugin_that_guards_paths(
     text = f"[code_commit]\n{general} = both_plugin\n[code_commit.path_rules]\n{guarding} = both_plugin\n"
     (tmp_path / "code_commit_both-1.0.dist-info/entry_points.txt").write_text(text)
     host = load(more="")
-    assert [(each.name, each.guards_paths) for each in host.plugins] == [
+    assert [(plugin.name, plugin.guards_paths) for plugin in host.plugins] == [
         ("first", True),
         ("more", False),
     ]
@@ -99,9 +99,13 @@ def test_a_module_in_both_groups_is_one_plugin_that_guards_paths(
 )  # fmt: skip
 def test_what_looks_like_a_hook_is_checked(load, capsys, code, failures) -> None:
     host = load(odd=code)
-    assert [(each.stage, each.error) for each in host.failures] == failures
+    assert [(failure.stage, failure.error) for failure in host.failures] == failures
     assert (capsys.readouterr().out, host.knows_hook("code_commit_tools")) == ("", "1 / 0" in code)
-    raised = [each for each in host.failures if re.match("[A-Z][A-Za-z]+: (?!Plugin)", each.error)]
+    raised = [
+        failure
+        for failure in host.failures
+        if re.match("[A-Z][A-Za-z]+: (?!Plugin)", failure.error)
+    ]
     assert [trace.startswith("Traceback") for trace in host.traces] == [True] * len(raised)
 
 
@@ -136,13 +140,14 @@ def test_what_looks_like_a_hook_is_checked(load, capsys, code, failures) -> None
 )
 def test_a_hook_gives_items_a_text_or_nothing(load, capsys, hook, body, items, error) -> None:
     host = load(one=HOOK.format(hook=hook, arguments="", body=body))
-    assert [item for _, item in host.collect("code_commit_nothing")] == []
+    assert [value for _, value in host.collect("code_commit_nothing")] == []
     assert (
-        [item for _, item in host.collect(hook)]
-        == [item for _, item in host.collect(hook)]
-        == items * bool(not error)
+        [value for _, value in host.collect(hook)]
+        == [value for _, value in host.collect(hook)]
+        == ([] if error else items)
     )
-    assert [each.error[: len(error)] for each in host.failures] == [error] * bool(error)
+    errors = [failure.error[: len(error)] for failure in host.failures]
+    assert errors == ([error] if error else [])
     assert capsys.readouterr().out == ""
 
 
@@ -156,7 +161,7 @@ def test_one_plugin_alone_is_called(load) -> None:
     first, second = host.plugins
     assert list(host.collect("code_commit_secrets")) == [(first, "a"), (second, "b")]
     assert list(host.collect("code_commit_secrets", only=second)) == [(second, "b")]
-    assert [host.hooks_of(each) for each in host.plugins] == [["code_commit_secrets"]] * 2
+    assert [host.hooks_of(plugin) for plugin in host.plugins] == [["code_commit_secrets"]] * 2
     assert (host.knows_hook("code_commit_secrets"), host.knows_hook("code_commit_nothing")) == (
         True,
         False,
@@ -172,14 +177,16 @@ def test_the_hooks_of_a_plugin_are_sorted(load) -> None:
 
 
 def test_a_failure_is_told_once_and_an_interrupt_is_none() -> None:
-    host, told, plugin = PluginHost([]), [], Plugin("one", "dist-one", "1.0", True, None)
-    host.on_failure = told.append
+    host = PluginHost([])
+    plugin = Plugin("one", "dist-one", "1.0", True, None)
+    reported = []
+    host.on_failure = reported.append
     expected = PluginFailure(
         "one", "dist-one", "1.0", "stage", "the name is claimed by a and b", True, ("a", "b")
     )
     for _ in range(2):
         assert host.reject(plugin, "stage", "the name", ["a", "b"]) == expected
-    assert (host.failures, told, host.traces) == ([expected], [expected], [])
+    assert (host.failures, reported, host.traces) == ([expected], [expected], [])
     assert host.reject(plugin, "stage", ValueError("no")).error == "ValueError: no"
     assert (len(host.failures), len(host.traces)) == (2, 1)
     with pytest.raises(KeyboardInterrupt):
@@ -197,7 +204,7 @@ def test_an_interrupted_import_names_the_plugin(load) -> None:
 @pytest.mark.parametrize("disabled", ["one", "code-commit-one"])
 def test_a_plugin_is_disabled_by_its_name_or_that_of_its_distribution(load, disabled) -> None:
     host = load(disabled=[disabled], one="raise ValueError", two="")
-    assert [each.name for each in host.plugins] == ["two"]
+    assert [plugin.name for plugin in host.plugins] == ["two"]
     assert (host.failures, host.disabled) == ([], {disabled})
 
 
@@ -219,16 +226,16 @@ def test_only_the_arguments_that_an_implementation_names_are_made(load) -> None:
             hook="code_commit_after_run", arguments="run, ending", body='return f"{run} {ending}"'
         )
     )
-    made = []
+    evaluated = []
     arguments = {
-        name: lambda plugin, name=name: made.append(name) or f"{plugin.name}-{name}"
+        name: lambda plugin, name=name: evaluated.append(name) or f"{plugin.name}-{name}"
         for name in ("settings", "run")
     }
-    items = [item for _, item in host.collect("code_commit_after_run", arguments)]
-    assert (items, made, host.failures) == (["after-run None"], ["run"], [])
+    values = [value for _, value in host.collect("code_commit_after_run", arguments)]
+    assert (values, evaluated, host.failures) == (["after-run None"], ["run"], [])
 
 
 def test_no_manager_is_shared(load) -> None:
     with_plugin, without = load(once=""), PluginHost([])
-    assert [each.name for each in with_plugin.plugins] == ["once"]
+    assert [plugin.name for plugin in with_plugin.plugins] == ["once"]
     assert without.plugins == []

@@ -20,7 +20,9 @@ KEY = "sk-live-0123456789abcXY"
 
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Return a function that loads the settings of a project with these files, variables and flags."""
+    """Return a function that loads the settings of a project with these files, variables and
+    flags.
+    """
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
 
     def load(text: str, *, user: str = "", environ=None, flags=None) -> Settings:
@@ -63,22 +65,22 @@ def test_a_plugins_section_is_merged_and_becomes_its_model(load) -> None:
     user = "[plugins.truncation]\nshrink_below = 0.2\nthresholds.low = 0.3"
     environ = {"CODE_COMMIT_PLUGINS__TRUNCATION__NAMES": '["a", "b"]'}
     flags = {"plugins.truncation.shrink_below": 1}
-    found = load(
+    settings = load(
         "[plugins.truncation]\nthresholds.high = 0.7", user=user, environ=environ, flags=flags
     )
-    section = found.plugin("truncation", Section)
+    section = settings.plugin("truncation", Section)
     assert section == Section(
         shrink_below=1, names=["a", "b"], thresholds=Thresholds(low=0.3, high=0.7)
     )
 
 
 def test_a_plugin_without_settings_takes_none(load) -> None:
-    found = load("[plugins.empty]\n[plugins.full]\na = 1")
-    assert found.plugin("empty", None) is found.plugin("absent", None) is None
+    settings = load("[plugins.empty]\n[plugins.full]\na = 1")
+    assert settings.plugin("empty", None) is settings.plugin("absent", None) is None
     with pytest.raises(
         NotReady, match=r"^agent-config/config\.toml: the plugin full has no settings$"
     ):
-        found.plugin("full", None)
+        settings.plugin("full", None)
 
 
 @pytest.mark.parametrize("plugin", ["PLUGINS_COMMIT_", "PLUGINS__COMMIT_", "PLUGINS_COMMIT__"])
@@ -94,15 +96,15 @@ class Private(BaseModel):
 
 
 def test_a_setting_of_a_plugin_may_be_for_the_users_file_alone(load, tmp_path) -> None:
-    found = load(
+    settings = load(
         '[plugins.own]\nshown = "a"\n[plugins.bad]\nfolder = "a"',
         user='[plugins.own]\nfolder = "b"',
     )
-    assert found.plugin("own", Private) == Private(folder="b", shown="a")
+    assert settings.plugin("own", Private) == Private(folder="b", shown="a")
     with pytest.raises(
         NotReady, match=r"^agent-config/config\.toml: plugins\.bad\.folder only works in your own"
     ) as caught:
-        found.plugin("bad", Private)
+        settings.plugin("bad", Private)
     assert caught.value.hint == f"move it to {tmp_path}/user/code-commit/config.toml"
 
 
@@ -120,9 +122,9 @@ def test_a_setting_of_a_plugin_may_be_for_the_users_file_alone(load, tmp_path) -
     ],
 )
 def test_a_mistake_in_a_plugins_section_names_place_and_section(load, text: str, said: str) -> None:
-    found = load(f"[plugins.truncation]\n{text}")
+    settings = load(f"[plugins.truncation]\n{text}")
     with pytest.raises(NotReady) as caught:
-        found.plugin("truncation", Section)
+        settings.plugin("truncation", Section)
     start = "agent-config/config.toml: [plugins.truncation]: "
     assert str(caught.value).startswith(start)
     assert said in str(caught.value)
@@ -177,12 +179,14 @@ def test_config_shows_the_settings_of_plugins_or_what_is_written(project, tmp_pa
         {"agent-config/config.toml": '[plugins.many]\nwords = ["a"]\n[plugins.wrong]\nwords = 1\n'}
     )
     rows = project.command("config", "--json", plugins=plugins).document["settings"]
-    found = {
+    of_plugins = {
         row["name"]: (row["value"], row["origin"])
         for row in rows
         if row["name"].startswith("plugins.")
     }
-    assert {name: row for name, row in found.items() if ".many." in name or ".wrong." in name} == {
+    assert {
+        name: row for name, row in of_plugins.items() if ".many." in name or ".wrong." in name
+    } == {
         "plugins.many.deep.steps": (3, "default"),
         "plugins.many.folder": ("here", "default"),
         "plugins.many.token": ("***89", "default"),

@@ -10,89 +10,134 @@ GOOD = """
 from pydantic import BaseModel
 from dataclasses import dataclass
 from typing import ClassVar
-from code_commit.plugin_api import CheckDefinition, CommandDefinition, Event, Flag, HttpCall, ProviderDefinition
+from code_commit.plugin_api import (
+    CheckDefinition,
+    CommandDefinition,
+    Event,
+    Flag,
+    HttpCall,
+    ProviderDefinition,
+)
 from code_commit.plugin_api import WorkflowDefinition, hookimpl, hookspec
+
 
 class Config(BaseModel):
     model: str = "m"
 
+
 class Wire:
     def __init__(self, config):
         self.config = config
+
     def encode(self, request):
         return HttpCall("/replies", {})
+
     def decode(self, status, headers, body):
         pass
+
 
 class Options(BaseModel):
     twice: bool = False
 
+
 class Sink:
     def receive(self, record):
         pass
+
     def close(self):
         pass
 
+
 def run(run):
     pass
+
 
 @hookimpl
 def code_commit_settings():
     return "sound_plugin:Options"
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("sound", {"sound-1": ()}, "https://example.org/v1", None, None,
-                               ("authorization", "Bearer {key}"), "sound_plugin:Config", "sound_plugin:Wire")]
+    return [
+        ProviderDefinition(
+            "sound",
+            {"sound-1": ()},
+            "https://example.org/v1",
+            None,
+            None,
+            ("authorization", "Bearer {key}"),
+            "sound_plugin:Config",
+            "sound_plugin:Wire",
+        )
+    ]
+
 
 @hookimpl
 def code_commit_workflows():
     flags = (Flag(("--sound",), "choose it", selects=True), Flag(("--twice",), "twice"))
-    return [WorkflowDefinition("sounding", "a workflow", flags, "sound_plugin:run", options="sound_plugin:Options")]
+    return [
+        WorkflowDefinition(
+            "sounding", "a workflow", flags, "sound_plugin:run", options="sound_plugin:Options"
+        )
+    ]
+
 
 @hookimpl
 def code_commit_log_sinks(settings):
     return [Sink()]
 
+
 GIVEN = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Heard(Event):
     kind: ClassVar[str] = "sound.heard"
     loud: bool
 
+
 class Hooks:
     @hookspec
     def code_commit_sounds(settings):
         pass
 
+
 @hookimpl
 def code_commit_addhooks(pluginmanager):
     pluginmanager.add_hookspecs(Hooks)
 
+
 def add(parser):
     pass
 
+
 def say(host, arguments):
     pass
+
 
 @hookimpl
 def code_commit_commands():
     return [CommandDefinition("sound", "a command", "sound_plugin:say", "sound_plugin:add")]
 
+
 def look(host, context):
     return []
+
 
 @hookimpl
 def code_commit_checks():
     return [CheckDefinition("sound", "sound_plugin:look")]
 
+
 def layer(call, next):
     return next(call)
+
 
 @hookimpl
 def code_commit_secrets():
     return ["SOUND_TOKEN"]
+
 
 @hookimpl
 def code_commit_model_layers(settings, secret):
@@ -111,16 +156,22 @@ class Rule:
 def code_commit_path_rules(settings):
     return [Rule()]
 """
+OPTIONS_AT_THE_END = """options="sound_plugin:Options"
+        )
+    ]
+
+"""
+WANTS_AT_THE_END = OPTIONS_AT_THE_END.replace("Options", "Wants")
 WRONG = {
-    "a factory that is not there": ('"sound_plugin:Wire")]', '"sound_plugin:Wires")]', "provider sound", "sound_plugin:Wires"),
-    "a config that is no model": ('"sound_plugin:Config", "', '"sound_plugin:run", "', "provider sound", "not a pydantic model"),
+    "a factory that is not there": ('"sound_plugin:Wire",', '"sound_plugin:Wires",', "provider sound", "sound_plugin:Wires"),
+    "a config that is no model": ('"sound_plugin:Config",', '"sound_plugin:run",', "provider sound", "not a pydantic model"),
     "a config without a model": ("    model: str", "    modell: str", "provider sound", "no field `model`"),
     "an address without encryption": ('"https://example', '"http://example', "provider sound", "plain http to another machine"),
     "a header without the key": ('"Bearer {key}"', '"Bearer"', "provider sound", "{key}"),
     "a header without a name": ('"authorization", "Bearer', '"", "Bearer', "provider sound", "key_header names no valid header: ''"),
     "a header name with a colon": ('"authorization", "Bearer', '"x-key:", "Bearer', "provider sound", "key_header names no valid header: 'x-key:'"),
-    "a key that no variable can hold": ("None, None,", 'None, "SOUND KEY",', "provider sound", "key_variable must be the name of an environment variable, not 'SOUND KEY'"),
-    "a window that is no number": ('"sound_plugin:Wire")]', '"sound_plugin:Wire", windows={"sound-1": "8k"})]', "provider sound", "windows must map model ids to numbers of tokens, not 'sound-1' to '8k'"),
+    "a key that no variable can hold": ('None,\n            ("auth', '"SOUND KEY",\n            ("auth', "provider sound", "key_variable must be the name of an environment variable, not 'SOUND KEY'"),
+    "a window that is no number": ('"sound_plugin:Wire",', '"sound_plugin:Wire", windows={"sound-1": "8k"},', "provider sound", "windows must map model ids to numbers of tokens, not 'sound-1' to '8k'"),
     "a layer that yields": ("return next(call)", "yield next(call)", "code_commit_model_layers", "layer contains `yield`, so a call of it does nothing"),
     "an address that is none": ('"https://example.org/v1"', '"example"', "provider sound", "not an http or https URL"),
     "a wire without decode": ("def decode", "def decoded", "provider sound", "Wire.decode is missing"),
@@ -128,7 +179,7 @@ WRONG = {
     "a wire with fewer arguments": ("status, headers, body", "status, body", "provider sound", "Wire.decode is called with 3 arguments"),
     "a factory that makes no provider": ("def encode", "def encoded", "provider sound", "makes Wire, which has neither `encode` nor `complete`"),
     "a factory that raises": ("self.config = config", "raise KeyError('x')", "provider sound", "factory 'sound_plugin:Wire' failed: KeyError: 'x'"),
-    "a factory without a signature": ('"sound_plugin:Wire")]', '"builtins:getattr")]', "provider sound", "factory 'builtins:getattr' failed: "),
+    "a factory without a signature": ('"sound_plugin:Wire",', '"builtins:getattr",', "provider sound", "factory 'builtins:getattr' failed: "),
     "a provider that cannot be closed": ("def encode(self, request)", "def complete(self, call)", "provider sound", "Wire.close is missing"),
     "a provider with an address": ("def encode(self, request)", "close = print\n    def complete(self, call)", "provider sound", "`base_url` must be empty"),
     "an event of another plugin": ('"sound.heard"', '"foo.bar"', "event Heard", "its kind must be `sound.<what>`, not 'foo.bar'"),
@@ -137,11 +188,11 @@ WRONG = {
     "a hook of its own with two arguments": ("sounds(settings)", "sounds(settings, run)", "code_commit_addhooks", "the hook code_commit_sounds gets no run"),
     "a workflow that is not there": ("sound_plugin:run", "nowhere:run", "workflow sounding", "No module named 'nowhere'"),
     "a flag without its field": ('("--twice",)', '("--thrice",)', "workflow sounding", "no field 'thrice'"),
-    "a setting that does not fit its flag": ('options="sound_plugin:Options")]', 'options="sound_plugin:Wants")]\nclass Wants(BaseModel):\n    twice: str = ""', "workflow sounding", "the default False of the setting 'twice' does not fit its flag"),
+    "a setting that does not fit its flag": (OPTIONS_AT_THE_END, WANTS_AT_THE_END + 'class Wants(BaseModel):\n    twice: str = ""\n', "workflow sounding", "the default False of the setting 'twice' does not fit its flag"),
     "an event that is no dataclass": ("@dataclass(frozen=True, slots=True)\nclass Heard", "class Heard", "event Heard", "it must be a frozen dataclass"),
     "a sink that cannot be closed": ("    def close(self)", "    def shut(self)", "code_commit_log_sinks", "Sink.close is missing"),
-    "settings that are no model": ('"sound_plugin:Options"\n', '"sound_plugin:Sink"\n', "code_commit_settings", "not a pydantic model"),
-    "settings that are not there": ('"sound_plugin:Options"\n', '"sound_plugin:X"\n', "code_commit_settings", "'sound_plugin:X' cannot be imported"),
+    "settings that are no model": ('return "sound_plugin:Options"', 'return "sound_plugin:Sink"', "code_commit_settings", "not a pydantic model"),
+    "settings that are not there": ('return "sound_plugin:Options"', 'return "sound_plugin:X"', "code_commit_settings", "'sound_plugin:X' cannot be imported"),
     "a hook that raises": ("return [Sink()]", "raise KeyError(1)", "code_commit_log_sinks", "KeyError"),
     "a command that is not there": ("sound_plugin:say", "nowhere:say", "command sound", "No module named 'nowhere'"),
     "arguments that are not callable": ("sound_plugin:add", "sound_plugin:GIVEN", "command sound", "arguments 'sound_plugin:GIVEN' is not callable"),
@@ -158,7 +209,7 @@ WRONG = {
     "a sink without a record": ("def receive(self, record)", "def receive(self)", "code_commit_log_sinks", "Sink.receive is called with 1 argument"),
     "a sink that yields": ("(self, record):\n        pass", "(self, record):\n        yield", "code_commit_log_sinks", "Sink.receive contains `yield`, so a call of it does nothing"),
     "a workflow that yields": ("def run(run):\n    pass", "def run(run):\n    yield", "workflow sounding", "run 'sound_plugin:run' contains `yield`"),
-    "a field that nobody can set": ('options="sound_plugin:Options")]', 'options="sound_plugin:Wants")]\nclass Wants(Options):\n    other: int', "workflow sounding", "the field 'other' of sound_plugin:Wants is required, but no flag sets it"),
+    "a field that nobody can set": (OPTIONS_AT_THE_END, WANTS_AT_THE_END + "class Wants(Options):\n    other: int\n", "workflow sounding", "the field 'other' of sound_plugin:Wants is required, but no flag sets it"),
     "a hook with another prefix": ("def code_commit_secrets", "def codecommit_secrets", "codecommit_secrets", "did you mean code_commit_secrets?"),
     "a close that takes more": ("def close(self)", "def close(self, x)", "code_commit_log_sinks", "is called with 0 arguments: missing a required argument: 'x'"),
     "an async workflow": ("def run(", "async def run(", "workflow sounding", "run 'sound_plugin:run' is async"),
@@ -197,13 +248,13 @@ def examined(project, tmp_path, code, group="code_commit"):
 
 def findings(document, name):
     """Return the problems of a plugin, and its row."""
-    [row] = [each for each in document["plugins"] if each["name"] == name]
-    return [each for each in document["problems"] if each["plugin"] == name], row
+    [row] = [plugin for plugin in document["plugins"] if plugin["name"] == name]
+    return [problem for problem in document["problems"] if problem["plugin"] == name], row
 
 
 def test_a_sound_plugin_is_found_sound(project, tmp_path):
-    _, ours, row, document = examined(project, tmp_path, GOOD)
-    assert (ours, row["sound"]) == ([], True)
+    _, problems, row, document = examined(project, tmp_path, GOOD)
+    assert (problems, row["sound"]) == ([], True)
     assert (row["distribution"], row["version"]) == ("code-commit-sound", "1.0")
     assert (row["group"], row["entry_point"]) == ("code_commit", "sound_plugin")
     assert row["load_ms"] > 0
@@ -233,9 +284,11 @@ def all_wrong(project, tmp_path_factory):
 def test_what_is_wrong_is_named(all_wrong, what):
     number = list(WRONG).index(what)
     stage, words = (renamed(text, number) for text in WRONG[what][2:])
-    ours, row = findings(all_wrong.document, f"sound{number}")
+    problems, row = findings(all_wrong.document, f"sound{number}")
     assert not row["sound"]
-    assert [each for each in ours if each["stage"] == stage and words in each["error"]], ours
+    assert [
+        problem for problem in problems if problem["stage"] == stage and words in problem["error"]
+    ], problems
 
 
 def test_a_problem_is_exit_1(project, tmp_path):
@@ -254,8 +307,8 @@ def test_a_wire_whose_config_has_no_defaults_is_examined_as_a_class(
     code = GOOD.replace('model: str = "m"', "model: str\n    place: str").replace(
         "def decode", f"def {method}"
     )
-    _, ours, _, _ = examined(project, tmp_path, code)
-    assert [each["error"] for each in ours] == [fault] * bool(fault)
+    _, problems, _, _ = examined(project, tmp_path, code)
+    assert [problem["error"] for problem in problems] == ([fault] if fault else [])
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:11434", "http://localhost:8080/v1", ""])
@@ -264,8 +317,8 @@ def test_an_address_of_this_machine_is_allowed(project, tmp_path, address):
 
 
 def test_a_sound_path_rule_is_found_sound(project, tmp_path):
-    exit_code, ours, row, _ = examined(project, tmp_path, RULE, "code_commit.path_rules")
-    assert (exit_code, ours, row["sound"]) == (0, [], True)
+    exit_code, problems, row, _ = examined(project, tmp_path, RULE, "code_commit.path_rules")
+    assert (exit_code, problems, row["sound"]) == (0, [], True)
 
 
 WRONG_RULES = [
@@ -347,10 +400,10 @@ def test_a_path_rule_is_examined_with_its_group(project, tmp_path):
     finished = project.command("plugins", "doctor", "--json", plugins=[folder])
     assert finished.exit_code == 1
     for number, (*_, words) in enumerate(WRONG_RULES):
-        ours, row = findings(finished.document, f"rule{number}")
+        problems, row = findings(finished.document, f"rule{number}")
         assert not row["sound"]
-        assert [each["stage"] for each in ours] == ["code_commit_path_rules"], words
-        assert words in ours[0]["error"]
+        assert [problem["stage"] for problem in problems] == ["code_commit_path_rules"], words
+        assert words in problems[0]["error"]
 
 
 def test_everything_that_is_installed_here_is_sound(project):
@@ -380,8 +433,8 @@ def test_a_sink_that_needs_settings_is_examined_as_a_class(project, tmp_path, ri
         )
     else:
         code = code.replace("return [Sink()]", "return []")
-    _, ours, _, _ = examined(project, tmp_path, code)
-    assert [each["error"] for each in ours] == [fault] * bool(fault)
+    _, problems, _, _ = examined(project, tmp_path, code)
+    assert [problem["error"] for problem in problems] == ([fault] if fault else [])
 
 
 def test_two_distributions_with_one_name_are_told(project, tmp_path):
@@ -397,8 +450,8 @@ def test_two_distributions_with_one_name_are_told(project, tmp_path):
 def test_a_section_that_does_not_fit_is_told(tmp_path):
     project = Project.create(tmp_path)
     project.write({"agent-config/config.toml": "[plugins.sound]\ntwice = 7\n"})
-    _, ours, _, _ = examined(project, tmp_path, GOOD)
-    assert any("twice" in each["error"] for each in ours)
+    _, problems, _, _ = examined(project, tmp_path, GOOD)
+    assert any("twice" in problem["error"] for problem in problems)
 
 
 NEEDED = {
@@ -424,7 +477,7 @@ def test_a_plugin_for_another_version_of_the_host_is_told(project, tmp_path):
     document = project.command("plugins", "doctor", "--json", plugins=[folder]).document
     for number, (needed, wrong) in enumerate(NEEDED.items()):
         problems, _ = findings(document, f"sound{number}")
-        assert [each["stage"] for each in problems].count("version") == wrong, needed
+        assert [problem["stage"] for problem in problems].count("version") == wrong, needed
 
 
 def test_a_wrong_group_of_entry_points_is_named(project, tmp_path):

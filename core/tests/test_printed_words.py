@@ -33,11 +33,11 @@ def say(run):
 
 
 def test_the_line_of_the_words_ends_before_the_status_line_comes_back(log, monkeypatch):
-    done: list[object] = []
+    order: list[object] = []
     shown = {True: threading.Event(), False: threading.Event()}
 
     def report(event):
-        done.append(event.printed)
+        order.append(event.printed)
         shown[event.printed].set()
 
     monkeypatch.setattr(log, "emit", report)
@@ -45,7 +45,7 @@ def test_the_line_of_the_words_ends_before_the_status_line_comes_back(log, monke
     call = ModelCall(
         Request(()), "ask", "default", "one", "model", 1, log.folder, math.inf, time.sleep, print
     )
-    reply = ReceivedReply(call, call_files(1, "ask"), log, done.append, None)
+    reply = ReceivedReply(call, call_files(1, "ask"), log, order.append, None)
     reply.take(Delta("thinking", "hm"))
     assert shown[False].wait(60)
     shown[False].clear()
@@ -54,9 +54,9 @@ def test_the_line_of_the_words_ends_before_the_status_line_comes_back(log, monke
     reply.take(Delta("tool", "{}", name="shell"))
     assert shown[False].wait(60)
     reply.end()
-    assert done[:4] == [False, True, "some words.", "\n"]
-    assert done[4:] == [False] * len(done[4:])
-    assert done[4:]
+    assert order[:4] == [False, True, "some words.", "\n"]
+    assert order[4:] == [False] * len(order[4:])
+    assert order[4:]
 
 
 @pytest.mark.fast_rows(1)
@@ -70,7 +70,7 @@ def test_the_line_of_the_words_ends_before_the_status_line_comes_back(log, monke
 )
 def test_a_terminal_gets_styles_and_no_commands(project, tmp_path, terminal, environ, shown):
     plugins = [install_plugin(tmp_path / "plugins", "says", SAYS)]
-    ours, theirs = pty.openpty() if terminal else os.pipe()
+    controller, theirs = pty.openpty() if terminal else os.pipe()
     environ = {"TERM": "xterm", **environ}
     with project.start(
         "--say", "--quiet", plugins=plugins, environ=environ, stdout=theirs
@@ -78,5 +78,5 @@ def test_a_terminal_gets_styles_and_no_commands(project, tmp_path, terminal, env
         os.close(theirs)
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == 0, stderr
-    assert os.read(ours, 1000) == shown
-    os.close(ours)
+    assert os.read(controller, 1000) == shown
+    os.close(controller)

@@ -50,29 +50,47 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
     return stream.getvalue().splitlines()
 
 
+def answer(**fields: object) -> Event:
+    """Return the end of a call of gpt-5."""
+    defaults = {"finish": None, "finish_detail": "", "input_tokens": None, "output_tokens": None}
+    return events.CallFinished(1, "q", model="gpt-5", seconds=1.0, **{**defaults, **fields})
+
+
+def ended(argv: tuple[str, ...], exit_code: int | None, **fields: object) -> Event:
+    """Return the end of a process."""
+    defaults = {"timed_out": False, "tampered": (), "log": "l"}
+    return events.ProcessFinished(argv, exit_code, seconds=3.0, **{**defaults, **fields})
+
+
 @pytest.mark.parametrize(
     ("event", "line"),
     [
         (ASKED, "call 1, initial-query: asking gemini-2.5-pro (https://x, key from a file)"),
         (ANSWERED, "gemini-2.5-pro answered in 12.3 s, 1,200 tokens in, 300 tokens out"),
         (
-            events.CallFinished(1, "q", model="gpt-5", finish="length", finish_detail="max_tokens", seconds=1.0, input_tokens=None, output_tokens=None),
+            answer(finish="length", finish_detail="max_tokens"),
             "gpt-5 answered in 1.0 s, ended with max_tokens",
         ),
         (
-            events.CallFinished(1, "q", model="gpt-5", finish=None, finish_detail="", seconds=1.0, input_tokens=None, output_tokens=None, error="no network"),
+            answer(error="no network"),
             "gpt-5 failed after 1.0 s",
         ),
         (
-            events.CallFinished(1, "q", model="gpt-5", finish=None, finish_detail="", seconds=1.0, input_tokens=None, output_tokens=None, error="interrupted"),
+            answer(error="interrupted"),
             "gpt-5 interrupted after 1.0 s",
         ),
         (
-            events.CallFinished(1, "q", model="gpt-5", finish=None, finish_detail="", seconds=1.0, input_tokens=0, output_tokens=0, cost_usd=0.0, error="a limit"),
+            answer(input_tokens=0, output_tokens=0, cost_usd=0.0, error="a limit"),
             "gpt-5 was not called",
         ),
-        (events.CallFinished(1, "q", model="gpt-5", finish="tool_calls", finish_detail="x", seconds=1.0, input_tokens=0, output_tokens=5), "gpt-5 answered in 1.0 s, 5 tokens out"),
-        (events.CallFinished(1, "q", model="gpt-5", finish="paused", finish_detail="", seconds=1.0, input_tokens=5, output_tokens=0), "gpt-5 answered in 1.0 s, 5 tokens in, ended with paused"),
+        (
+            answer(finish="tool_calls", finish_detail="x", input_tokens=0, output_tokens=5),
+            "gpt-5 answered in 1.0 s, 5 tokens out",
+        ),
+        (
+            answer(finish="paused", input_tokens=5, output_tokens=0),
+            "gpt-5 answered in 1.0 s, 5 tokens in, ended with paused",
+        ),
         (replace(ASKED, address="", key_source=""), "call 1, initial-query: asking gemini-2.5-pro"),
         (replace(ASKED, key_source=""), "call 1, initial-query: asking gemini-2.5-pro (https://x)"),
         (events.CallRetried(1, 2, wait=0.5, reason="503"), "try 2 failed: 503; next in 0.5 s"),
@@ -87,37 +105,46 @@ def shown(*told: Event, workflow_reports: bool = False) -> list[str]:
         (events.ProcessStarted(("x" * 80,), "off", log="l"), "x" * 80 + " (not isolated)"),
         (events.ProcessStarted(("x" * 81,), "off", log="l"), "x" * 79 + "… (not isolated)"),
         (
-            events.ProcessFinished(BUILD, 0, seconds=3.0, timed_out=False, tampered=(), log="l"),
+            ended(BUILD, 0),
             "build passed after 3.0 s",
         ),
         (
-            events.ProcessFinished(BUILD, 2, seconds=3.0, timed_out=False, tampered=(), log="1-build.txt"),
+            ended(BUILD, 2, log="1-build.txt"),
             "build ended with exit code 2 after 3.0 s, see logs/run/1-build.txt",
         ),
         (
-            events.ProcessFinished(BUILD, None, seconds=3.0, timed_out=True, tampered=(), log="l"),
+            ended(BUILD, None, timed_out=True),
             "build ran into its time limit after 3.0 s, see logs/run/l",
         ),
         (
-            events.ProcessFinished(BUILD, 0, seconds=3.0, timed_out=False, tampered=("build.sh",), log="l"),
+            ended(BUILD, 0, tampered=("build.sh",)),
             "build changed its own checks: build.sh, see logs/run/l",
         ),
         (
-            events.ProcessFinished(("ls",), None, seconds=3.0, timed_out=False, tampered=(), log="l"),
+            ended(("ls",), None),
             "ls was ended by a signal after 3.0 s, see logs/run/l",
         ),
         (
-            events.ProcessFinished(BUILD, 1, seconds=3.0, timed_out=True, tampered=tuple("abcdef"), log="l"),
+            ended(BUILD, 1, timed_out=True, tampered=tuple("abcdef")),
             "build changed its own checks: a, b, c, d, e and 1 more, see logs/run/l",
         ),
-        (events.ChangesUndone(tuple("abcdef"), "why"), "6 files restored (why): a, b, c, d, e and 1 more"),
-        (events.PluginFailed("report", "", stage="load", error="no"), "plugin report failed (load): no"),
-        (events.PluginFailed("report", "code-commit-report", stage="load", error="no"), "plugin report of code-commit-report failed (load): no"),
+        (
+            events.ChangesUndone(tuple("abcdef"), "why"),
+            "6 files restored (why): a, b, c, d, e and 1 more",
+        ),
+        (
+            events.PluginFailed("report", "", stage="load", error="no"),
+            "plugin report failed (load): no",
+        ),
+        (
+            events.PluginFailed("report", "code-commit-report", stage="load", error="no"),
+            "plugin report of code-commit-report failed (load): no",
+        ),
         (events.MessageLogged("words"), "words"),
         (events.MessageLogged("words", "warning"), "warning: words"),
         (events.StateEntered("DISCOVER"), "state: DISCOVER"),
     ],
-)  # fmt: skip
+)
 def test_an_event_is_told_in_a_line(event, line):
     assert shown(event) == [f"[0:00] {line}"]
 
@@ -130,11 +157,15 @@ def test_an_event_is_told_in_a_line(event, line):
         ("changes.applied", {}, []),
         ("changes.refused", {"reason": "no block"}, ["response refused: no block"]),
         ("changes.undone", {"reason": "why"}, ["nothing to undo (why)"]),
-        ("process.finished", {"exit_code": 1, "argv": ["ls"], "log": "l"}, ["ls ended with exit code 1 after ? s, see logs/run/l"]),
+        (
+            "process.finished",
+            {"exit_code": 1, "argv": ["ls"], "log": "l"},
+            ["ls ended with exit code 1 after ? s, see logs/run/l"],
+        ),
         ("call.finished", {"model": "gpt-5", "finish": "stop"}, ["gpt-5 answered in ? s"]),
         ("message", {"text": "words"}, ["words"]),
     ],
-)  # fmt: skip
+)
 def test_a_record_without_some_fields_is_told_too(kind, data, lines):
     progress = Progress(stream := io.StringIO(), {})
     progress.receive(Record(1, 7.0, "run", 1, None, kind, data))
@@ -251,10 +282,19 @@ def test_beside_a_workflow_that_narrates_only_what_it_does_not_tell_is_shown():
     )
     passed = events.ProcessFinished(BUILD, 1, seconds=3.0, timed_out=False, tampered=(), log="l")
     lines = shown(
-        events.StateEntered("review"), ASKED, ANSWERED, again, failed, events.ChangesApplied(("a",), ()), BUILDING, passed,
-        tampered, events.CallRetried(1, 2, wait=0.5, reason="503"), events.MessageLogged("words", "error"),
+        events.StateEntered("review"),
+        ASKED,
+        ANSWERED,
+        again,
+        failed,
+        events.ChangesApplied(("a",), ()),
+        BUILDING,
+        passed,
+        tampered,
+        events.CallRetried(1, 2, wait=0.5, reason="503"),
+        events.MessageLogged("words", "error"),
         workflow_reports=True,
-    )  # fmt: skip
+    )
     assert [line.partition("] ")[2] for line in lines] == [
         "asking gemini-2.5-pro (https://x, key from a file)",
         "gemini-2.5-pro failed after 1.0 s",
@@ -292,8 +332,8 @@ def test_the_last_lines_of_a_red_build_are_shown_when_the_run_goes_on():
     last = ["[0:01] the last lines of the build:", "       one", "       two"]
     again = Record(1, 1001.0, "run", 1, None, "attempt.started", {"number": 2})
     progress = Progress(stream := io.StringIO(), {})
-    for each in (record(RED), again, again):
-        progress.receive(each)
+    for build_record in (record(RED), again, again):
+        progress.receive(build_record)
     assert stream.getvalue().splitlines()[1:] == [*last, *["[0:01] attempt 2"] * 2]
     assert len(shown(RED, events.MessageLogged("words"))) == 2
     assert len(shown(RED, ASKED, workflow_reports=True)) == 1
@@ -310,5 +350,5 @@ STARTED = events.RunStarted("committing-code", "/p", folder="logs/run")
 def test_the_headline_is_the_first_line_of_a_run_that_begins(then, lines):
     before = [STARTED, events.QueryRead("do it"), events.MessageLogged("words")]
     assert shown(*before) == []
-    found = [line.partition("] ")[2] for line in shown(*before, then)]
-    assert [line[: len(expected)] for line, expected in zip(found, lines, strict=True)] == lines
+    headlines = [line.partition("] ")[2] for line in shown(*before, then)]
+    assert [line[: len(expected)] for line, expected in zip(headlines, lines, strict=True)] == lines

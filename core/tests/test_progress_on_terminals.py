@@ -24,11 +24,20 @@ from code_commit.plugin_api.event import Record
 from code_commit.log.progress import Progress
 from code_commit.log.json_lines import data_of
 from code_commit.log import progress as module
+
 module._SHORTEST = 0  # seconds
 progress = Progress(sys.stderr, os.environ)
+
+
 def tell(event):
     progress.receive(Record(1, 0.0, "run", 1, None, event.kind, data_of(event)))
-tell(events.CallStarted(1, "query", "gemini", "gemini-2.5-pro\\x1b]52;c;eA==\\x07", "https://x", "", "1.txt"))
+
+
+tell(
+    events.CallStarted(
+        1, "query", "gemini", "gemini-2.5-pro\\x1b]52;c;eA==\\x07", "https://x", "", "1.txt"
+    )
+)
 tell(events.MessageLogged("while it thinks"))
 tell(events.QuestionAsked("what next?"))
 print("person", end="\\n", file=sys.stderr)
@@ -46,13 +55,17 @@ print("rich" in sys.modules)
 BUILDER = """
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--just-build",), "build", selects=True)
     return [WorkflowDefinition("just-build", "build", (flag,), "builder_plugin:run", roles=None)]
 
+
 def run(run):
-    return Result(Outcome.REACHED if run.build().exit_code == 0 else Outcome.NOT_REACHED, "built", {})
+    return Result(
+        Outcome.REACHED if run.build().exit_code == 0 else Outcome.NOT_REACHED, "built", {}
+    )
 """
 
 
@@ -80,8 +93,10 @@ def test_a_run_on_a_terminal_has_a_status_line_and_colors_unless_they_are_off(
 
 def on_a_terminal(**environment: str) -> tuple[str, bool]:
     """Return what the script writes to a terminal, and whether it needed rich for it."""
-    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM"}}
-    environ = kept | {"TERM": "xterm", "COLUMNS": "80", **environment}
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "TERM"}
+    }
+    environ = inherited | {"TERM": "xterm", "COLUMNS": "80", **environment}
     start = partial(subprocess.Popen, [sys.executable, "-c", SCRIPT], env=environ)
     code, written, stdout = written_to_a_terminal(start)
     assert code == 0
@@ -92,15 +107,15 @@ def written_to_a_terminal(
     start: Callable[..., subprocess.Popen[bytes]], watch: Callable[[bytes], None] = lambda _: None
 ) -> tuple[int, str, bytes]:
     """Return the exit code, what the process writes to a terminal, and its stdout."""
-    ours, theirs = pty.openpty()
+    controller, theirs = pty.openpty()
     child = start(stdin=theirs, stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     written = b""
     with contextlib.suppress(OSError):  # how a terminal says that nobody is left to write
-        while chunk := os.read(ours, 65536):
+        while chunk := os.read(controller, 65536):
             written += chunk
             watch(written)
-    os.close(ours)
+    os.close(controller)
     with child:
         stdout = child.stdout.read()
     return child.returncode, written.decode(), stdout
@@ -138,7 +153,9 @@ def rendered(written: str) -> list[str]:
     """Play the few sequences that are in use: colours, cursor up, erase line, show and hide the
     cursor.
     """
-    rows, row, column, index = [""], 0, 0, 0
+    rows = [""]
+    row = column = 0
+    index = 0
     while index < len(written):
         character = written[index]
         index += 1

@@ -26,15 +26,15 @@ def test_text_is_utf_8(root):
     with ProjectTree(root) as tree:
         assert read_text(tree, "text") == "Grüße"
         assert read_text(tree, "missing") is None
-        with pytest.raises(NotReady, match=r"^latin is not UTF-8: line 3, byte 12$") as told:
+        with pytest.raises(NotReady, match=r"^latin is not UTF-8: line 3, byte 12$") as caught:
             read_text(tree, "latin")
-        assert told.value.hint == "convert it to UTF-8"
+        assert caught.value.hint == "convert it to UTF-8"
         with pytest.raises(NotReady, match=r"^x is not UTF-8: line 2, byte 1$"):
             decode_text(b"\n\xff\n", "x")
         for path in ("link", "linked/file", "folder"):
-            with pytest.raises(NotReady, match=f"^{path} cannot be read: ") as told:
+            with pytest.raises(NotReady, match=f"^{path} cannot be read: ") as caught:
                 read_text(tree, path)
-            assert told.value.hint == "replace it with a regular file that you can read"
+            assert caught.value.hint == "replace it with a regular file that you can read"
         with pytest.raises(NotReady, match=LINK):
             read_text(tree, "link")
     assert decode_text(b"plain", "x") == "plain"
@@ -52,6 +52,6 @@ def test_a_file_is_read_or_missing_or_cannot_be_read(tmp_path):
             ("link", "it is a link, or in a folder that is one"),
             ("folder", "not a regular file"),
         ):
-            with pytest.raises(NotReady, match=f"^{path} cannot be read: {reason}") as told:
+            with pytest.raises(NotReady, match=f"^{path} cannot be read: {reason}") as caught:
                 read_text(tree, path)
-            assert told.value.hint == "replace it with a regular file that you can read"
+            assert caught.value.hint == "replace it with a regular file that you can read"

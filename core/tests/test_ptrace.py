@@ -21,5 +21,5 @@ print(dumpable)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="prctl(2) is a call of Linux")
 def test_only_linux_can_keep_a_process_from_being_traced():
-    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, check=True)
-    assert done.stdout == b"[1, 1, 0]\n"
+    completed = subprocess.run([sys.executable, "-c", CODE], capture_output=True, check=True)
+    assert completed.stdout == b"[1, 1, 0]\n"

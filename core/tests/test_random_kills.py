@@ -76,7 +76,7 @@ class Campaign:
 
     def state(self) -> str:
         now = picture(self.project)
-        return next((name for name, known in self.pictures.items() if known == now), "torn")
+        return next((name for name, picture in self.pictures.items() if picture == now), "torn")
 
     def has_reached(self, stage: str) -> bool:
         return (self.project.root / "agent-config/.code-commit/journal" / stage).exists()

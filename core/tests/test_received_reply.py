@@ -61,13 +61,13 @@ def receive(log):
 
 def test_what_arrived_is_counted_with_what_came_before(receive):
     _, seen = receive("one two three ", ("thinking", "four"), "five " * 2000)
-    assert [each["characters"] for each in seen] == [14, 18, 10_018]
-    first, second, third = (each["tokens"] for each in seen)
+    assert [event["characters"] for event in seen] == [14, 18, 10_018]
+    first, second, third = (event["tokens"] for event in seen)
     assert (first, second) == (estimate_tokens("one two three "), first + estimate_tokens("four"))
     assert third - second == pytest.approx(estimate_tokens("five " * 2000), rel=0.01)
     assert seen[0]["seconds"] == 0.0 < seen[2]["seconds"] == round(seen[2]["seconds"], 3)
-    assert [each["thinking"] for each in seen] == [False, True, False]
-    assert {each["number"] for each in seen} == {1}
+    assert [event["thinking"] for event in seen] == [False, True, False]
+    assert {event["number"] for event in seen} == {1}
 
 
 def test_programs_get_an_event_each_second_and_people_each_piece(receive, log, monkeypatch):
@@ -80,13 +80,13 @@ def test_programs_get_an_event_each_second_and_people_each_piece(receive, log, m
     _, seen = receive(
         "one\n", "two\n", "three\n", "four\n", "five\n", print_text=half_a_second_passes
     )
-    assert [each["seconds"] for each in seen] == [0.0, 0.5, 1.0, 1.5, 2.0]
-    kept = [
+    assert [event["seconds"] for event in seen] == [0.0, 0.5, 1.0, 1.5, 2.0]
+    recorded = [
         record.data["seconds"]
         for record in read_records(log.folder / "events.jsonl")
         if "printed" in record.data
     ]
-    assert kept == [0.0, 1.0, 2.0]
+    assert recorded == [0.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_programs_get_an_event_each_second_and_people_each_piece(receive, log, m
     ],
 )
 def test_the_file_that_the_text_writes_is_named(receive, pieces, files):
-    assert [each["file"] for each in receive(*pieces)[1]] == files
+    assert [event["file"] for event in receive(*pieces)[1]] == files
 
 
 def test_words_are_printed_and_thoughts_end_their_line(receive):
@@ -121,7 +121,7 @@ def test_words_are_printed_and_thoughts_end_their_line(receive):
         print_text=printed.append,
     )
     assert printed == ["one", "\n", "three\n"]
-    assert [each["printed"] for each in seen] == [True, False, False, True, False]
+    assert [event["printed"] for event in seen] == [True, False, False, True, False]
     reply.end("not again")
     assert printed == ["one", "\n", "three\n"]
 
@@ -137,7 +137,7 @@ def test_what_comes_first_is_no_empty_line(receive):
 def test_nothing_is_printed_where_nobody_asked(receive):
     reply, seen = receive("one", ("thinking", "hm"))
     reply.end("one")
-    assert [each["printed"] for each in seen] == [False, False]
+    assert [event["printed"] for event in seen] == [False, False]
 
 
 def test_a_lost_try_keeps_its_files_and_the_next_begins_anew(receive, log):

@@ -14,12 +14,26 @@ from code_commit_testing import Finished, Project, install_plugin
 PLUGIN = """
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Completion, Finish, Flag, Message, Outcome, ProviderDefinition, ProviderError, Request, Result, Text, ToolCall,
-    Usage, WorkflowDefinition, hookimpl,
+    Completion,
+    Finish,
+    Flag,
+    Message,
+    Outcome,
+    ProviderDefinition,
+    ProviderError,
+    Request,
+    Result,
+    Text,
+    ToolCall,
+    Usage,
+    WorkflowDefinition,
+    hookimpl,
 )
+
 
 class Config(BaseModel):
     model: str
+
 
 class Rich:
     def __init__(self, config):
@@ -27,12 +41,26 @@ class Rich:
 
     def complete(self, call):
         prompt = call.request.messages[0].parts[0].text
-        parts = (Text("words"), ToolCall("c1", "read", {"a": 1}, '{"a": 1}')) if prompt == "tool" else (Text(prompt),)
+        parts = (
+            (Text("words"), ToolCall("c1", "read", {"a": 1}, '{"a": 1}'))
+            if prompt == "tool"
+            else (Text(prompt),)
+        )
         usage = Usage(1000, 200, cache_read=30, cache_write=4, reasoning=5)
-        more = {"cost": 0.25} if prompt == "cost" else {"cached": True} if prompt == "cached" else {}
+        more = (
+            {"cost": 0.25} if prompt == "cost" else {"cached": True} if prompt == "cached" else {}
+        )
         if prompt == "gone":
             raise ProviderError("who is there", kind="network", body="half a reply")
-        return Completion(Message("assistant", parts), Finish.STOP, "end", usage, "rich-exact", {"id": prompt}, **more)
+        return Completion(
+            Message("assistant", parts),
+            Finish.STOP,
+            "end",
+            usage,
+            "rich-exact",
+            {"id": prompt},
+            **more,
+        )
 
     def count(self, call):
         assert (call.label, call.number) == ("", 0)  # it is no call of the run
@@ -41,21 +69,43 @@ class Rich:
     def close(self):
         pass
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("rich", {"rich-1": ()}, "", None, None, ("authorization", "{key}"), "rich_plugin:Config",
-                               "rich_plugin:Rich", windows={"rich-1": 4096})]
+    return [
+        ProviderDefinition(
+            "rich",
+            {"rich-1": ()},
+            "",
+            None,
+            None,
+            ("authorization", "{key}"),
+            "rich_plugin:Config",
+            "rich_plugin:Rich",
+            windows={"rich-1": 4096},
+        )
+    ]
+
 
 @hookimpl
 def code_commit_workflows():
     return [
-        WorkflowDefinition(name, "ask", (Flag((f"--{name}",), "ask", selects=True),), f"rich_plugin:{name}",
-                           numbered=name != "unnumbered", roles=("player",), reports_progress=name == "unnumbered")
+        WorkflowDefinition(
+            name,
+            "ask",
+            (Flag((f"--{name}",), "ask", selects=True),),
+            f"rich_plugin:{name}",
+            numbered=name != "unnumbered",
+            roles=("player",),
+            reports_progress=name == "unnumbered",
+        )
         for name in ("numbered", "unnumbered")
     ]
 
+
 def asked(prompt):
     return Request((Message("user", (Text(prompt),)),))
+
 
 def numbered(run):
     model = run.model("player")
@@ -63,7 +113,10 @@ def numbered(run):
         model.complete(asked(prompt), label="ask")
     run.build()
     counted = [model.count_tokens(asked(prompt)) for prompt in ("tool", "cost", "other")]
-    return Result(Outcome.REACHED, "done", {"model": [model.name, model.window], "counted": counted})
+    return Result(
+        Outcome.REACHED, "done", {"model": [model.name, model.window], "counted": counted}
+    )
+
 
 def unnumbered(run):
     run.build()
@@ -86,9 +139,9 @@ def run(project, tmp_path):
 
 def calls(project: Project, kind: str) -> list[dict[str, Any]]:
     return [
-        dict(each.data)
-        for each in read_records(project.run_folder / "events.jsonl")
-        if each.kind == kind
+        dict(record.data)
+        for record in read_records(project.run_folder / "events.jsonl")
+        if record.kind == kind
     ]
 
 
@@ -138,7 +191,7 @@ def test_the_events_tell_all_that_is_known_of_a_call(run, project: Project):
         "text",
         "tool_call",
     ]
-    assert [each["log"] for each in calls(project, "process.started")] == ["3-build.txt"]
+    assert [process["log"] for process in calls(project, "process.started")] == ["3-build.txt"]
     data = finished.events[-1]["data"]["data"]
     assert (data["model"], data["counted"]) == (["rich-1", 4096], [12, 0, None])
     document = json.loads((folder / "run.json").read_bytes())
@@ -150,8 +203,12 @@ def test_the_events_tell_all_that_is_known_of_a_call(run, project: Project):
 def test_files_of_a_workflow_without_numbers_have_none(run, project: Project):
     finished = run("--unnumbered", CODE_COMMIT_HTTP__RETRIES="0")
     assert finished.exit_code == 4
-    asked = {f"ask{count}{end}" for count in ("", "-2") for end in (".txt", "-response.txt")}
-    assert names(project.run_folder) == asked | {"ask-response.json", "build.txt", "build-2.txt"}
+    call_files = {f"ask{count}{end}" for count in ("", "-2") for end in (".txt", "-response.txt")}
+    assert names(project.run_folder) == call_files | {
+        "ask-response.json",
+        "build.txt",
+        "build-2.txt",
+    }
     assert (
         project.run_folder / "ask-2-response.txt"
     ).read_text() == "ERROR\nrich-1: who is there\nhalf a reply"

@@ -47,9 +47,9 @@ def run(run):
 
 def test_kinds_of_events():
     names = {
-        each.__name__: each.kind
-        for each in events.Event.__subclasses__()
-        if each.__module__ == events.__name__
+        event.__name__: event.kind
+        for event in events.Event.__subclasses__()
+        if event.__module__ == events.__name__
     }
     assert sorted(names.values()) == sorted(EVENTS.split())
     for name, kind in names.items():
@@ -60,24 +60,26 @@ def test_kinds_of_events():
 
 def test_reasons_why_a_completion_ended():
     words = "stop tool_calls paused length cut refused filtered stopped_early"
-    assert [each.value for each in Finish] == words.split()
-    assert [each.name.lower() for each in Finish] == words.split()
+    assert [finish.value for finish in Finish] == words.split()
+    assert [finish.name.lower() for finish in Finish] == words.split()
 
 
 def test_exit_codes_and_outcomes():
-    assert {each.outcome: int(each) for each in ExitCode} == CODES
-    assert {each.name.lower(): int(each.value) for each in Outcome}.items() <= CODES.items()
+    assert {code.outcome: int(code) for code in ExitCode} == CODES
+    assert {
+        outcome.name.lower(): int(outcome.value) for outcome in Outcome
+    }.items() <= CODES.items()
 
 
 def test_an_error_has_the_exit_code_of_its_nearest_class():
     class Special(errors.NotReady):
         pass
 
-    found = [
+    codes = [
         errors.exit_code_of(error)
         for error in (Special("x"), errors.CodeCommitError("x"), ChangeSetRefused(()))
     ]
-    assert found == [ExitCode.NOT_READY, ExitCode.INTERNAL, ExitCode.RESPONSE_REFUSED]
+    assert codes == [ExitCode.NOT_READY, ExitCode.INTERNAL, ExitCode.RESPONSE_REFUSED]
 
 
 PROTECTED = """\
@@ -96,8 +98,8 @@ PROTECTED = """\
 
 def test_what_no_response_may_change():
     assert plugin_api.protected_list() == PROTECTED
-    anywhere = [each.name for each in plugin_api.PROTECTED if each.anywhere]
-    unreadable = [each.name for each in plugin_api.PROTECTED if not each.readable]
+    anywhere = [rule.name for rule in plugin_api.PROTECTED if rule.anywhere]
+    unreadable = [rule.name for rule in plugin_api.PROTECTED if not rule.readable]
     assert anywhere == [".gitignore", "UserSpecification.md", ".git"]
     assert unreadable == [".git", "agent-config", "logs"]
 

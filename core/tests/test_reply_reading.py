@@ -82,13 +82,13 @@ def test_what_is_no_object_is_named(bodies, says):
 
 
 def test_a_reply_that_is_no_object_has_the_kind_of_its_status():
-    found = []
+    errors = []
     for status in (200, 399, 400, 503):
         with pytest.raises(ProviderError) as caught:
             reply_object(b"-", status, {"content-type": "text/event-stream; charset=utf-8"})
-        found.append((caught.value.kind, str(caught.value)))
+        errors.append((caught.value.kind, str(caught.value)))
     fault = "the reply is a stream of events, not JSON"
-    assert found == [
+    assert errors == [
         *[("invalid_response", fault)] * 2,
         ("rejected", f'the service rejected the request (HTTP 400): "{fault}"'),
         ("server", f'the service failed (HTTP 503): "{fault}"'),
@@ -146,8 +146,8 @@ def test_a_token_count_is_a_count_or_not_told(told, tokens):
     ],
 )
 def test_arguments_are_an_object_or_malformed(written, arguments):
-    found, raw = read_arguments(written)
-    assert found == arguments
+    arguments_read, raw = read_arguments(written)
+    assert arguments_read == arguments
     raw.encode()  # it goes back to the service
 
 
@@ -291,8 +291,8 @@ def test_a_finish_reason_is_read_with_the_parts(word, parts, finish):
 
 @given(st.text(max_size=30))
 def test_only_known_words_mean_a_whole_reply(word):
-    known = not word.strip() or any(word.lower() == each for each in FINISH_WORDS)
-    assert known or finish_of(word, (TEXT,)) not in {Finish.STOP, Finish.TOOL_CALLS}
+    is_known = not word.strip() or any(word.lower() == finish_word for finish_word in FINISH_WORDS)
+    assert is_known or finish_of(word, (TEXT,)) not in {Finish.STOP, Finish.TOOL_CALLS}
 
 
 @pytest.mark.parametrize(
@@ -367,23 +367,23 @@ def test_an_error_in_a_reply_has_the_words_of_the_service(reply, says):
 )
 def test_an_event_is_an_object_or_broke_off(name, data, value):
     try:
-        found: object = event_object(StreamEvent(name, data))
+        outcome: object = event_object(StreamEvent(name, data))
     except ProviderError as error:
-        found = error.kind
-    assert found == value
+        outcome = error.kind
+    assert outcome == value
 
 
 def test_calls_without_an_id_get_one_that_depends_on_the_reply_alone():
-    known, thought = ToolCall("c7", "read", {}, "{}"), Opaque("plain", {})
-    given = [with_ids((thought, CALL, known, TEXT, CALL), reply) for reply in ("r1", "r1", "r2")]
-    first, second = (given[0][at].id for at in (1, 4))
+    with_id, thought = ToolCall("c7", "read", {}, "{}"), Opaque("plain", {})
+    parts = [with_ids((thought, CALL, with_id, TEXT, CALL), reply) for reply in ("r1", "r1", "r2")]
+    first, second = (parts[0][at].id for at in (1, 4))
     assert (
-        given[0]
-        == given[1]
-        == (thought, ToolCall(first, *("read", {}, "{}")), known, TEXT, given[0][4])
+        parts[0]
+        == parts[1]
+        == (thought, ToolCall(first, *("read", {}, "{}")), with_id, TEXT, parts[0][4])
     )
     assert (first[:5], len(first), first[-2:], second) == ("call_", 23, "_1", f"{first[:-1]}4")
-    assert given[2][1].id[:21] != first[:21]
+    assert parts[2][1].id[:21] != first[:21]
     assert with_ids((CALL, ToolCall("", "write", {}, "{}")), "r1")[0].id[:21] != first[:21]
     assert with_ids((ToolCall("", "read", None, "\ud83d"),), "r1")[0].id.startswith("call_")
 

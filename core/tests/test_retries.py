@@ -1,4 +1,6 @@
-"""Which failures are tried again, when, and how often; and when a service asks to be called again."""
+"""Which failures are tried again, when, and how often; and when a service asks to be called
+again.
+"""
 
 from __future__ import annotations
 
@@ -47,9 +49,9 @@ def waiting_for(ended: threading.Event):
 @pytest.mark.parametrize("kind", ["rate", "server", "network"])
 def test_what_may_pass_is_tried_again(kind):
     provider = ScriptedProvider([failing(kind), failing(kind), "hello"])
-    told = []
-    assert ask(provider, report=lambda _call, *what: told.append(what)).text == "hello"
-    assert told == [(1, 0.0, f"it was {kind}"), (2, 0.0, f"it was {kind}")]
+    reports = []
+    assert ask(provider, report=lambda _call, *what: reports.append(what)).text == "hello"
+    assert reports == [(1, 0.0, f"it was {kind}"), (2, 0.0, f"it was {kind}")]
 
 
 @pytest.mark.parametrize("kind", ["auth", "quota", "rejected", "invalid_response"])

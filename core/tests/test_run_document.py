@@ -84,7 +84,7 @@ def test_the_start_and_the_end_of_a_run_are_copied():
     }
     last = {"outcome": "limit", "exit_code": 6, "summary": "too dear", "data": {"a": 1}}
     failed = {"plugin": "report", "error": "no"}
-    told = (
+    copied = (
         ("run.started", {**first, "versions": {"core": "1"}, "token": "t"}),
         ("query.read", {"query": "do it"}),
         ("plugin.failed", failed),
@@ -97,7 +97,7 @@ def test_the_start_and_the_end_of_a_run_are_copied():
         "query": "do it",
         "plugins_failed": [failed],
     }
-    assert after(*told) == EMPTY | first | last | at | expected | {"state": "finished"}
+    assert after(*copied) == EMPTY | first | last | at | expected | {"state": "finished"}
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_a_clock_shows_hours_only_where_there_are_any(seconds, shown):
 
 
 def test_durations_are_formatted():
-    assert [duration(each) for each in (None, 0.04, 4.21, 185, 3723)] == [
+    assert [duration(seconds) for seconds in (None, 0.04, 4.21, 185, 3723)] == [
         "?",
         "40 ms",
         "4.2 s",

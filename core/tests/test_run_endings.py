@@ -15,18 +15,30 @@ PLUGIN = """
 import json
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Change, CommandDefinition, Flag, LimitReached, MessageLogged, Outcome, Result, WorkflowDefinition, hookimpl,
+    Change,
+    CommandDefinition,
+    Flag,
+    LimitReached,
+    MessageLogged,
+    Outcome,
+    Result,
+    WorkflowDefinition,
+    hookimpl,
 )
+
 
 class Options(BaseModel):
     alone: bool = False
+
 
 @hookimpl
 def code_commit_commands():
     return [CommandDefinition("each", "start runs", "ends_plugin:each", "ends_plugin:arguments")]
 
+
 def arguments(parser):
     parser.add_argument("cases")
+
 
 def each(host, arguments):
     global code
@@ -36,24 +48,51 @@ def each(host, arguments):
             (host.root / name).write_text(f"{text}\\n")
         (host.root / "b.txt").unlink(missing_ok=True)
         done = host.start(host.parse([*words, "--sandbox", "off"]), quiet=True)
-        events = [json.loads(line) for line in (done.folder / "events.jsonl").read_text().splitlines()]
+        events = [
+            json.loads(line) for line in (done.folder / "events.jsonl").read_text().splitlines()
+        ]
         document = json.loads((done.folder / "run.json").read_text())
-        ends.append({"exit_code": done.exit_code, "summary": done.summary, "hint": done.hint, "notes": done.notes,
-                     "events": events, "document": document, "a.txt": (host.root / "a.txt").read_text()})
+        ends.append(
+            {
+                "exit_code": done.exit_code,
+                "summary": done.summary,
+                "hint": done.hint,
+                "notes": done.notes,
+                "events": events,
+                "document": document,
+                "a.txt": (host.root / "a.txt").read_text(),
+            }
+        )
     host.out.document(ends)
     return 0
+
 
 @hookimpl
 def code_commit_workflows():
     return [
-        WorkflowDefinition(name, "end", (Flag((f"--{name}",), "end", selects=True), *more), "ends_plugin:work",
-                           roles=None, options="ends_plugin:Options", interactive=name == "talk",
-                           no_repository=("alone",) if more else (), writes=name != "look")
-        for name, more in (("work", ()), ("talk", ()), ("free", (Flag(("--alone",), "alone"),)), ("look", ()))
+        WorkflowDefinition(
+            name,
+            "end",
+            (Flag((f"--{name}",), "end", selects=True), *more),
+            "ends_plugin:work",
+            roles=None,
+            options="ends_plugin:Options",
+            interactive=name == "talk",
+            no_repository=("alone",) if more else (),
+            writes=name != "look",
+        )
+        for name, more in (
+            ("work", ()),
+            ("talk", ()),
+            ("free", (Flag(("--alone",), "alone"),)),
+            ("look", ()),
+        )
     ]
+
 
 def change(run):
     run.apply([Change("a.txt", b"new\\n"), Change("b.txt", b"x")])
+
 
 def work(run):
     CODE
@@ -84,8 +123,8 @@ def end_each(project: Project, tmp_path):
 
     def end_each(*cases: tuple[str, str, str]) -> list[dict[str, Any]]:
         plugins = install_plugin(tmp_path / "plugins", "ends", PLUGIN.replace("CODE", WORK))
-        given = [(words.split(), code, build) for words, code, build in cases]
-        finished = project.command("each", json.dumps(given), plugins=[plugins])
+        runs = [(words.split(), code, build) for words, code, build in cases]
+        finished = project.command("each", json.dumps(runs), plugins=[plugins])
         assert finished.exit_code == 0, finished.stderr
         return [end | {"data": end["events"][-1]["data"]["data"]} for end in finished.document]
 
@@ -110,10 +149,12 @@ def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, 
     assert ("; `code-commit runs diff` shows what the run changed, " in hints(finished)[0]) == shows
     log = f"logs/{project.run_folder.name}/build.txt"
     lines = [f"the last lines of {log}:", "  first", "  last"]
-    said = "".join(f"  {line}\n" for line in (*lines, "files stay changed: a.txt, b.txt"))
-    assert f"error: red\n{said}hint: " in finished.stderr
+    explanation = "".join(f"  {line}\n" for line in (*lines, "files stay changed: a.txt, b.txt"))
+    assert f"error: red\n{explanation}hint: " in finished.stderr
     assert [
-        each["data"]["last_lines"] for each in finished.events if each["kind"] == "process.finished"
+        event["data"]["last_lines"]
+        for event in finished.events
+        if event["kind"] == "process.finished"
     ] == ["first\nlast"]
 
 
@@ -187,17 +228,17 @@ def test_an_error_ends_the_run_with_its_code_and_hint(end_each):
 
 
 def test_files_are_restored_where_it_was_asked_for(end_each):
-    made = "run.execute(['sh', '-c', 'echo x > c.txt'], timeout=60)"
+    extra_file = "run.execute(['sh', '-c', 'echo x > c.txt'], timeout=60)"
     work, nothing, talk = end_each(
-        ("--work --on-failure restore", f"change(run); {made}{MISSED}", GREEN),
+        ("--work --on-failure restore", f"change(run); {extra_file}{MISSED}", GREEN),
         ("--work --on-failure restore", f"pass{MISSED}", GREEN),
         ("--talk --on-failure restore", f"change(run){MISSED}", GREEN),
     )
     undone = [
         [
-            (each["data"]["paths"], each["data"]["reason"])
-            for each in end["events"]
-            if each["kind"] == "changes.undone"
+            (event["data"]["paths"], event["data"]["reason"])
+            for event in end["events"]
+            if event["kind"] == "changes.undone"
         ]
         for end in (work, nothing, talk)
     ]
@@ -234,7 +275,9 @@ def test_an_error_while_the_run_ends_does_not_hide_the_first(run, project, harm,
     )
     assert (finished.exit_code, end["summary"].endswith("ValueError: a bug")) == (70, True)
     warnings = [
-        each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"
+        event["data"]["text"]
+        for event in finished.events
+        if event["data"].get("level") == "warning"
     ]
     assert warnings[0].startswith(warning)
     assert (len(warnings) == 1) == (harm == SPOIL)
@@ -250,7 +293,9 @@ def test_a_change_of_what_other_programs_execute_is_warned_of_without_a_check(
         f"run.apply([Change('.envrc', {content})]); return Result(Outcome.REACHED, 'ok')"
     )
     warnings = [
-        each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"
+        event["data"]["text"]
+        for event in finished.events
+        if event["data"].get("level") == "warning"
     ]
     assert [text.partition(":")[0] for text in warnings] == warned
 
@@ -262,7 +307,9 @@ def test_what_a_build_leaves_is_warned_of_once_and_is_part_of_the_change(run, pr
         build=build,
     )
     warnings = [
-        each["data"]["text"] for each in finished.events if each["data"].get("level") == "warning"
+        event["data"]["text"]
+        for event in finished.events
+        if event["data"].get("level") == "warning"
     ]
     assert [text.partition(":")[0] for text in warnings] == [".envrc"]
     assert end["data"]["changed"] == [".envrc", "a.txt", "b.txt"]
@@ -289,7 +336,10 @@ def test_which_runs_need_a_repository(run, project, arguments, exit_code):
 
 
 def test_what_was_deleted_is_told_apart_from_what_was_not_there(run, project):
-    code = "run.apply([Change(path, None) for path in ('a.txt', 'gone.txt')]); return Result(Outcome.REACHED, 'ok')"
+    code = (
+        "run.apply([Change(path, None) for path in ('a.txt', 'gone.txt')])\n"
+        "return Result(Outcome.REACHED, 'ok')"
+    )
     finished, _ = run(code)
     [applied] = [event["data"] for event in finished.events if event["kind"] == "changes.applied"]
     assert (applied["written"], applied["deleted"], (project.root / "a.txt").exists()) == (

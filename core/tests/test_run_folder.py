@@ -63,9 +63,10 @@ class TestFolder:
         for number, place in enumerate(("link", "file")):
             root = tmp_path / str(number)
             root.mkdir()
-            (root / "logs").symlink_to(elsewhere) if place == "link" else (
-                root / "logs"
-            ).write_text("")
+            if place == "link":
+                (root / "logs").symlink_to(elsewhere)
+            else:
+                (root / "logs").write_text("")
             with pytest.raises(NotReady, match=r"logs is (a link|not a folder)"):
                 open_log(root)
         assert list(elsewhere.iterdir()) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from textwrap import dedent, indent
 
 import pytest
 
@@ -22,16 +23,30 @@ PLUGIN = """
 from code_commit_testing.scripted_provider import code_commit_providers
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("library", "a test", (Flag(("--library",), "a test", selects=True),), "library_plugin:work")]
+    return [
+        WorkflowDefinition(
+            "library",
+            "a test",
+            (Flag(("--library",), "a test", selects=True),),
+            "library_plugin:work",
+        )
+    ]
+
 
 def work(run):
     {code}
     return Result(Outcome.REACHED, "done", {{"given": given}})
 """
-READING = PLUGIN.replace('"library_plugin:work")', '"library_plugin:work", writes=False)')
+READING = PLUGIN.replace('"library_plugin:work"', '"library_plugin:work", writes=False')
 COMMAND = ("--library", "--model", "scripted", "--json")
+
+
+def program(code: str, plugin: str = PLUGIN) -> str:
+    """Return the plugin whose workflow runs this code."""
+    return plugin.format(code=indent(dedent(code), "    ").strip())
 
 
 @pytest.fixture
@@ -40,7 +55,7 @@ def run(tmp_path):
 
     def run(code: str, *arguments: str, command=COMMAND, files=None, **options):
         project.write(files or {})
-        folder = install_plugin(tmp_path / "plugins", "library", PLUGIN.format(code=code))
+        folder = install_plugin(tmp_path / "plugins", "library", program(code))
         finished = project.command(*command, *arguments, plugins=[folder], **options)
         return project, finished
 
@@ -55,25 +70,33 @@ def given(finished):
 def test_a_file_is_read_up_to_a_limit_and_a_kept_one_can_be_added_to_without_keys(run):
     key = "sk-canary-0123456789-key7Q"
     project, finished = run(
-        "file = run.keep('notes.jsonl', 'one\\n'); other = run.keep('notes.jsonl', 'k')\n"
-        f"    run.append(file, 'two\\n'); run.append(other, 'ey={key}'); run.append(other, b'{key}')\n"
-        "    read = [run.tree.read(*each) for each in (('a.txt', 2), ('a.txt', 99), ('no', 1))]\n"
-        f"    given = run.say(f'the key is {key}, {{file.name}} {{other.name}} {{read}}', 'bold')",
+        rf"""
+        file = run.keep("notes.jsonl", "one\n")
+        second = run.keep("notes.jsonl", "k")
+        run.append(file, "two\n")
+        run.append(second, "ey={key}")
+        run.append(second, b"{key}")
+        read = [run.tree.read("a.txt", 2), run.tree.read("a.txt", 99), run.tree.read("no", 1)]
+        given = run.say(f"the key is {key}, {{file.name}} {{second.name}} {{read}}", "bold")
+        """,
         command=COMMAND[:-1],
         files={"agent-config/config.toml": f'[providers.scripted.default]\napi_key = "{key}"\n'},
     )
-    said = "the key is ***7Q, notes.jsonl notes-2.jsonl [b'ol', b'old\\n', None]\n"
-    assert (finished.exit_code, finished.stdout) == (0, said), finished.stderr
+    printed = "the key is ***7Q, notes.jsonl notes-2.jsonl [b'ol', b'old\\n', None]\n"
+    assert (finished.exit_code, finished.stdout) == (0, printed), finished.stderr
     assert (project.run_folder / "notes.jsonl").read_text() == "one\ntwo\n"
     assert (project.run_folder / "notes-2.jsonl").read_text() == "key=***7Q***7Q"
 
 
 def test_nothing_else_is_added_to(run):
-    project, finished = run(
-        "given = []\n    for name in ('events.jsonl', 'run.json', '../../a.txt'):\n"
-        "        try:\n            run.append(run.folder / name, 'forged')\n"
-        "        except Exception as error:\n            given.append(str(error))"
-    )
+    project, finished = run("""
+        given = []
+        for name in ("events.jsonl", "run.json", "../../a.txt"):
+            try:
+                run.append(run.folder / name, "forged")
+            except Exception as error:
+                given.append(str(error))
+    """)
     events, document, outside = given(finished)
     assert (events, document) == (
         "events.jsonl is the run log's own file",
@@ -120,10 +143,12 @@ def test_a_command_of_the_model_sees_no_settings_and_writes_no_logs(run, tmp_pat
 @pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(("outcome", "content"), [("NOT_REACHED", "old\n"), ("REACHED", "new\n")])
 def test_only_a_run_that_did_not_reach_its_goal_restores_the_files(run, outcome, content):
-    code = (
-        "from code_commit.plugin_api import Change; run.apply([Change('a.txt', b'new\\n')])\n"
-        f"    return Result(Outcome.{outcome}, 'done')"
-    )
+    code = rf"""
+        from code_commit.plugin_api import Change
+
+        run.apply([Change("a.txt", b"new\n")])
+        return Result(Outcome.{outcome}, "done")
+    """
     assert run(code, "--on-failure", "restore")[0].read("a.txt") == content
 
 
@@ -145,15 +170,18 @@ def code_commit_log_sinks():
 def test_what_a_plugin_may_not_emit_and_a_sink_that_fails_at_the_end_name_it_and_the_stage(
     tmp_path,
 ):
-    names = "('planner.told', 'library.told', 'library-two.told')"
-    code = (
-        f"[run.emit(type('Told', (Event,), {{'kind': name, '__module__': __name__}})()) for name in {names}]\n"
-        "    run.emit(RunFinished('reached', 0, 'forged')); given = {1}"
-    )
-    plugins = [install_plugin(tmp_path / "plugins", "library", READING.format(code=code) + CLOSING)]
+    code = """
+        for kind in ("planner.told", "library.told", "library-two.told"):
+            event_class = type("Told", (Event,), {"kind": kind, "__module__": __name__})
+            run.emit(event_class())
+        run.emit(RunFinished("reached", 0, "forged"))
+        given = {1}
+    """
+    plugin = program(code, READING) + CLOSING
+    plugins = [install_plugin(tmp_path / "plugins", "library", plugin)]
     finished = Project.create(tmp_path).command(*COMMAND, plugins=plugins)
     assert finished.exit_code == 0
-    assert [each["kind"] for each in finished.events if each["kind"].endswith(".told")] == [
+    assert [event["kind"] for event in finished.events if event["kind"].endswith(".told")] == [
         "library.told"
     ]
     assert [event["data"] for event in finished.events if event["kind"] == "plugin.failed"] == [
@@ -219,8 +247,13 @@ def code_commit_log_sinks(settings):
 def test_a_diff_is_kept_for_sinks_unless_it_is_large(run, tmp_path, prepare, size, diff):
     install_plugin(tmp_path / "plugins", "sink", SINK)
     project, finished = run(
-        f"from code_commit.plugin_api import Change; {prepare}; given = run.apply([Change('made.txt', b'x' * {size})])\n"
-        "    run.execute(['sh', '-c', 'echo later > late.txt'], timeout=60)",
+        f"""
+        from code_commit.plugin_api import Change
+
+        {prepare}
+        given = run.apply([Change("made.txt", b"x" * {size})])
+        run.execute(["sh", "-c", "echo later > late.txt"], timeout=60)
+        """,
         *("--sandbox", "off"),
     )
     assert finished.exit_code == 0, finished.stderr
@@ -274,7 +307,9 @@ def test_a_diff_that_git_cannot_make_costs_a_warning_and_not_the_change(run, tmp
     broken = tmp_path / "bin" / "git"
     broken.parent.mkdir()
     broken.write_text(
-        f'#!/bin/sh\nfor word; do [ "$word" != --no-ext-diff ] || {{ echo no >&2; exit 128; }}; done\nexec {git} "$@"\n'
+        "#!/bin/sh\n"
+        'for word; do [ "$word" != --no-ext-diff ] || { echo no >&2; exit 128; }; done\n'
+        f'exec {git} "$@"\n'
     )
     broken.chmod(0o755)
     code = (
@@ -356,14 +391,17 @@ def test_a_workflow_that_does_not_write_runs_no_git_command_that_does(tmp_path):
         ("grep", "--name-only", "-e", "old"): "a.txt\n",
         ("status", "--porcelain", "-uno"): "",
     }
-    code = (
-        f"given = [run.git(*each).decode() for each in {[*reading]}]\n    for each in {writing}:\n"
-        "        try:\n            given.append(run.git(*each).decode())\n"
-        "        except Exception as error:\n            given.append(str(error).partition('`')[0])"
-    )
+    code = f"""
+        given = [run.git(*words).decode() for words in {[*reading]}]
+        for words in {writing}:
+            try:
+                given.append(run.git(*words).decode())
+            except Exception as error:
+                given.append(str(error).partition("`")[0])
+    """
     project = Project.create(tmp_path)
-    plugins = [install_plugin(tmp_path / "plugins", "library", READING.format(code=code))]
-    done = given(project.command(*COMMAND, plugins=plugins))
-    assert done == [*reading.values(), *["a workflow that does not write ran "] * len(writing)]
+    plugins = [install_plugin(tmp_path / "plugins", "library", program(code, READING))]
+    answers = given(project.command(*COMMAND, plugins=plugins))
+    assert answers == [*reading.values(), *["a workflow that does not write ran "] * len(writing)]
     assert not (project.root / "made.txt").exists()
     assert project.git("log", "--format=%s", "--all") == "start\n"

@@ -441,7 +441,9 @@ class TestDocument:
 
 @pytest.mark.slow
 def test_a_full_disk_costs_lines_but_not_the_run(tmp_path):
-    """A limit on file sizes stands in for the disk: it fails in the middle of a line just the same."""
+    """A limit on file sizes stands in for the disk: it fails in the middle of a line just the
+    same.
+    """
     script = f"""
 import resource, sys
 from pathlib import Path
@@ -472,8 +474,8 @@ sys.exit(log.finish(ExitCode.NOT_REACHED, "over") or 7)
     assert len(warnings) == 1
     assert "events.jsonl: " in warnings[0]
     (folder,) = (path for path in (tmp_path / "logs").iterdir() if path.is_dir())
-    kept = [
+    texts = [
         record.data.get("text", record.kind) for record in read_records(folder / "events.jsonl")
     ]
-    assert kept[:2] == ["run.started", "number 0"]
-    assert kept[-2:] == ["room again", "run.finished"]
+    assert texts[:2] == ["run.started", "number 0"]
+    assert texts[-2:] == ["room again", "run.finished"]

@@ -126,7 +126,7 @@ NO_RECORDS += [
 
 
 @pytest.mark.parametrize(
-    "line", [b"", b"null", *(json.dumps(each).encode() for each in NO_RECORDS)]
+    "line", [b"", b"null", *(json.dumps(document).encode() for document in NO_RECORDS)]
 )
 def test_lines_that_are_no_records_are_passed_over(tmp_path, line):
     events = tmp_path / "events.jsonl"

@@ -94,19 +94,19 @@ def test_an_event_that_is_only_shown_reaches_the_sinks_that_show(log):
     class Live(Sink):
         live = True
 
-    told: list[Record] = []
-    live, other = Live(told.append), Sink()
+    shown: list[Record] = []
+    live, plain = Live(shown.append), Sink()
     log.add_sink("live", live)
-    log.add_sink("other", other)
+    log.add_sink("other", plain)
     log.show(StateEntered("now"))
     log.finish(ExitCode.REACHED, "")
-    assert (live.seen, other.seen) == (
+    assert (live.seen, plain.seen) == (
         ["run.started", "now", "run.finished"],
         ["run.started", "run.finished"],
     )
-    now = told[1]
+    now = shown[1]
     assert (now.seq, now.run, now.span, now.parent, now.version) == (0, log.run, 0, None, 1)
-    assert told[0].time <= now.time <= told[2].time
+    assert shown[0].time <= now.time <= shown[2].time
     assert [record.kind for record in read_records(log.folder / "events.jsonl")] == [
         "run.started",
         "run.finished",
@@ -117,13 +117,13 @@ def test_a_failure_names_the_plugin_or_the_class_and_shows_the_hint(log):
     log.add_sink("tests", Sink(raising(NotReady("no room", hint="make some"))))
     log.add_sink("tests", Sink(raising(ValueError("bad"))), plugin="the-plugin")
     log.finish(ExitCode.REACHED, "")
-    told = [
+    reported = [
         record.data
         for record in read_records(log.folder / "events.jsonl")
         if record.kind == "plugin.failed"
     ]
-    assert [each["plugin"] for each in told] == ["Sink", "the-plugin"]
-    assert "make some" in told[0]["error"]
+    assert [failure["plugin"] for failure in reported] == ["Sink", "the-plugin"]
+    assert "make some" in reported[0]["error"]
 
 
 def test_what_is_no_sink_is_dropped_and_told(log):
@@ -184,8 +184,11 @@ def test_an_async_sink_is_reported(log, act, close, where):
     log.add_sink("bad", Sink(act, close or (lambda: None)))
     log.finish(ExitCode.REACHED, "")
     late = log.late_failures
-    told = [*failures(log), *(f"{each.distribution}: {each.stage}: {each.error}" for each in late)]
-    assert told == [f"bad: log sink: {where}: TypeError: it is async; use a plain function"]
+    errors = [
+        *failures(log),
+        *(f"{failure.distribution}: {failure.stage}: {failure.error}" for failure in late),
+    ]
+    assert errors == [f"bad: log sink: {where}: TypeError: it is async; use a plain function"]
 
 
 def test_an_error_that_cannot_even_be_printed_is_reported(log):
@@ -276,22 +279,24 @@ def test_what_is_no_sink_is_told(log, sink):
     log.add_sink("odd", sink)
     log.finish(ExitCode.REACHED, "")
     late = log.late_failures
-    told = failures(log) + [failure.error for failure in late]
-    assert len(told) == 1
-    assert "AttributeError" in told[0]
+    errors = failures(log) + [failure.error for failure in late]
+    assert len(errors) == 1
+    assert "AttributeError" in errors[0]
 
 
 @pytest.mark.parametrize("method", ["receive", "close"])
 def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, method):
-    free, wait, asked = threading.Event(), Worker.call, []
+    free = threading.Event()
+    wait = Worker.call
+    called = []
     hanging = Sink(**{"act" if method == "receive" else "at_close": lambda *_: free.wait(60)})
 
     def impatient(
         worker: Worker, function: partial, *, seconds: float, after_signal: float
     ) -> object:
         if function.args[0].sink is hanging:
-            asked.append(function.args[1])
-            seconds = 0.05 if method in asked else seconds
+            called.append(function.args[1])
+            seconds = 0.05 if method in called else seconds
         return wait(worker, function, seconds=seconds, after_signal=after_signal)
 
     monkeypatch.setattr(Worker, "call", impatient)
@@ -302,11 +307,11 @@ def test_a_sink_that_never_comes_back_costs_a_bounded_wait(log, monkeypatch, met
     log.finish(ExitCode.REACHED, "")
     late = log.late_failures
     free.set()
-    told = failures(log) + [
+    errors = failures(log) + [
         f"{failure.distribution}: {failure.stage}: {failure.error}" for failure in late
     ]
-    assert told == [f"hanging: log sink: {method}: it did not end within 0.05 s"]
-    assert asked.index(method) == len(asked) - 1  # nothing more is asked of it
+    assert errors == [f"hanging: log sink: {method}: it did not end within 0.05 s"]
+    assert called.index(method) == len(called) - 1  # nothing more is called of it
     assert (good.seen, good.closed) == (
         ["run.started", *(["plugin.failed"] if method == "receive" else []), "x", "run.finished"],
         1,

@@ -15,13 +15,25 @@ import json
 from pathlib import Path
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Change, CodeCommitError, Flag, Message, NotReady, Outcome, Request, Result, Text, WorkflowDefinition, hookimpl,
+    Change,
+    CodeCommitError,
+    Flag,
+    Message,
+    NotReady,
+    Outcome,
+    Request,
+    Result,
+    Text,
+    WorkflowDefinition,
+    hookimpl,
     read_records,
 )
+
 
 class Options(BaseModel):
     reach: str = ""
     elsewhere: str = ""
+
 
 @hookimpl
 def code_commit_workflows():
@@ -30,12 +42,28 @@ def code_commit_workflows():
     elsewhere = Flag(("--elsewhere",), "what", metavar="NAME", selects=True)
     deaf = Flag(("--deaf",), "asks, but must not", selects=True)
     return [
-        WorkflowDefinition("reach", "try the run", (reach,), "reach_plugin:reach", roles=("default", "player"),
-                           **shared),
-        WorkflowDefinition("elsewhere", "try a root", (elsewhere,), "reach_plugin:reach", root="reach_plugin:root",
-                           writes=False, **shared),
-        WorkflowDefinition("deaf", "try a root", (deaf,), "reach_plugin:reach", root="reach_plugin:root"),
+        WorkflowDefinition(
+            "reach",
+            "try the run",
+            (reach,),
+            "reach_plugin:reach",
+            roles=("default", "player"),
+            **shared,
+        ),
+        WorkflowDefinition(
+            "elsewhere",
+            "try a root",
+            (elsewhere,),
+            "reach_plugin:reach",
+            root="reach_plugin:root",
+            writes=False,
+            **shared,
+        ),
+        WorkflowDefinition(
+            "deaf", "try a root", (deaf,), "reach_plugin:reach", root="reach_plugin:root"
+        ),
     ]
+
 
 def root(options, ask):
     folder = ask("which\\x1b folder?")
@@ -45,10 +73,12 @@ def root(options, ask):
         return None
     return Path(folder)
 
+
 def reach(run):
     names = (run.options.reach or run.options.elsewhere).split(",")
     found = [globals()[name](run) for name in names]
     return Result(Outcome.REACHED, "done", {"got": found if found[1:] else found[0]})
+
 
 def tried(step, *arguments):
     try:
@@ -56,9 +86,11 @@ def tried(step, *arguments):
     except (CodeCommitError, ValueError) as error:
         return [type(error).__name__, str(error)]
 
+
 def files(run):
     cases = json.loads((run.root / "agent-config/cases.json").read_bytes())
     return [run.files(patterns, recursive=recursive) for patterns, recursive in cases]
+
 
 def committed(run):
     run.apply([Change("made.txt", b"x")])
@@ -67,28 +99,39 @@ def committed(run):
     run.git(*author, "commit", "-q", "-m", "quietly")
     run.git(*author, "commit", "-q", "--allow-empty", "-m", "with hooks", hooks=True)
     failed = tried(lambda: run.git("-c", "a.b=c", "rev-parse", "--verify", "nothing"))
-    return [run.git("log", "--format=%s").decode(), run.git("cat-file", "-e", "0" * 40, check=False).decode(), failed]
+    return [
+        run.git("log", "--format=%s").decode(),
+        run.git("cat-file", "-e", "0" * 40, check=False).decode(),
+        failed,
+    ]
+
 
 def place(run):
     return [str(run.root), str(run.repository_root)]
 
+
 def sections(run):
     return [repr(run.settings_of(name)) for name in ("other", "absent")]
 
+
 def chosen(run):
     return [run.model().reason, run.model("player").reason, run.model("player").name]
+
 
 def asked(run):
     run.model().complete(Request((Message("user", (Text("?"),)),)), label="ask")
     return [run.model().name, run.model("player").name]
 
+
 def unnamed_role(run):
     return tried(run.model, "stranger")
+
 
 def counted(run):
     count = run.state / "count"
     count.write_text(str(int(count.read_text()) + 1 if count.exists() else 1))
     return int(count.read_text())
+
 
 def looked_back(run):
     folder = run.find_run("latest")
@@ -133,7 +176,7 @@ def got(finished: Finished):
     return finished.events[-1]["data"]["data"]["got"]
 
 
-# --- files ------------------------------------------------------------------------------------------------------------
+# --- files ----------------------------------------------------------------------------------------
 
 FILES = (
     "a.py",
@@ -209,12 +252,12 @@ def test_files_are_found_by_patterns(project, plugins):
     project.git("add", "-f", "ignored.py", "gone.py", "src")
     (project.root / "gone.py").unlink()
     project.write({"agent-config/cases.json": json.dumps([case[:2] for case in CASES])})
-    found = got(run(project, plugins, "files"))
-    for (patterns, recursive, expected), paths in zip(CASES, found, strict=True):
+    answers = got(run(project, plugins, "files"))
+    for (patterns, recursive, expected), paths in zip(CASES, answers, strict=True):
         assert paths == sorted(expected), (patterns, recursive)
 
 
-# --- git, settings and models -----------------------------------------------------------------------------------------
+# --- git, settings and models ---------------------------------------------------------------------
 
 
 def test_the_repository_may_begin_above_the_root_and_a_flag_chooses_every_model(project, plugins):
@@ -273,7 +316,7 @@ def test_all_roles_are_connected_before_the_run_folder_exists(project, plugins):
     assert got(run(project, plugins, "asked", model="")) == [f"replay/{recorded}"] * 2
 
 
-# --- from run to run --------------------------------------------------------------------------------------------------
+# --- from run to run ------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -285,7 +328,7 @@ def test_the_workflows_of_a_plugin_share_its_state(project, plugins):
     assert got(elsewhere) == 2
 
 
-# --- the person, before there is a run --------------------------------------------------------------------------------
+# --- the person, before there is a run ------------------------------------------------------------
 
 
 @pytest.fixture

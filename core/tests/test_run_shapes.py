@@ -18,39 +18,82 @@ from contextvars import copy_context
 from concurrent.futures import ThreadPoolExecutor
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Change, Completion, Finish, Flag, Message, Outcome, ProviderDefinition, ProviderError, ProviderFailed, Request,
-    Opaque, Result, Text, ToolCall, Usage, WorkflowDefinition, hookimpl, hookspec, run_concurrently,
+    Change,
+    Completion,
+    Finish,
+    Flag,
+    Message,
+    Outcome,
+    ProviderDefinition,
+    ProviderError,
+    ProviderFailed,
+    Request,
+    Opaque,
+    Result,
+    Text,
+    ToolCall,
+    Usage,
+    WorkflowDefinition,
+    hookimpl,
+    hookspec,
+    run_concurrently,
 )
+
 
 class Options(BaseModel):
     shape: str
 
+
 class Config(BaseModel):
     model: str = "echo-1"
+
 
 class Specs:
     @hookspec
     def code_commit_shapes(self, settings):
         "Names of checks."
 
+
 @hookimpl
 def code_commit_addhooks(pluginmanager):
     pluginmanager.add_hookspecs(Specs)
 
+
 @hookimpl
 def code_commit_workflows():
     flag = Flag(("--shape",), "which one", metavar="NAME", selects=True)
-    return [WorkflowDefinition("shapes", "try the run", (flag,), "shapes_plugin:shape", options="shapes_plugin:Options",
-                               interactive=True)]
+    return [
+        WorkflowDefinition(
+            "shapes",
+            "try the run",
+            (flag,),
+            "shapes_plugin:shape",
+            options="shapes_plugin:Options",
+            interactive=True,
+        )
+    ]
+
 
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("echo", {"echo-1": ()}, "", None, "ECHO_API_KEY", ("authorization", "{key}"),
-                               "shapes_plugin:Config", "shapes_plugin:Echo")]
+    return [
+        ProviderDefinition(
+            "echo",
+            {"echo-1": ()},
+            "",
+            None,
+            "ECHO_API_KEY",
+            ("authorization", "{key}"),
+            "shapes_plugin:Config",
+            "shapes_plugin:Echo",
+        )
+    ]
+
 
 class Echo:
     def __init__(self, config):
         self.failed = False
+
     def complete(self, call):
         prompt = call.request.messages[-1].parts[0].text
         if prompt == "fail once" and not self.failed:
@@ -59,54 +102,89 @@ class Echo:
         if prompt == "unknown key":
             raise ProviderError("no", kind="auth")
         if prompt == "sign":
-            signed = ToolCall("c1", "read_file", {"path": "a.txt"}, echo=Opaque("echo", {"signature": "c2ln"}))
-            return Completion(Message("assistant", (signed,)), Finish.TOOL_CALLS, "calls", Usage(1, 1), "echo-1", {})
-        return Completion(Message("assistant", (Text(f"{prompt}!"),)), Finish.STOP, "stop", Usage(1, 1), "echo-1", {})
+            signed = ToolCall(
+                "c1", "read_file", {"path": "a.txt"}, echo=Opaque("echo", {"signature": "c2ln"})
+            )
+            return Completion(
+                Message("assistant", (signed,)),
+                Finish.TOOL_CALLS,
+                "calls",
+                Usage(1, 1),
+                "echo-1",
+                {},
+            )
+        return Completion(
+            Message("assistant", (Text(f"{prompt}!"),)),
+            Finish.STOP,
+            "stop",
+            Usage(1, 1),
+            "echo-1",
+            {},
+        )
+
     def close(self):
         pass
+
 
 def shape(run):
     return Result(Outcome.REACHED, "done", {"got": globals()[run.options.shape](run)})
 
+
 def completion(run, prompt, label="ask"):
     return run.model().complete(Request((Message("user", (Text(prompt),)),)), label=label)
+
 
 def asked(run, prompt, label="ask"):
     return completion(run, prompt, label).text
 
+
 def signed(run):
-    call, = completion(run, "sign").tool_calls
+    (call,) = completion(run, "sign").tool_calls
     return [call.echo.provider, dict(call.echo.data)]
+
 
 def in_threads(run):
     with ThreadPoolExecutor(4) as pool:
-        return [job.result() for job in [pool.submit(copy_context().run, step, run, name) for name in "abcdef"]]
+        return [
+            job.result()
+            for job in [pool.submit(copy_context().run, step, run, name) for name in "abcdef"]
+        ]
+
 
 def one_fails(run):
     def step(name):
         return asked(run, name, name)
+
     told = run_concurrently([lambda name=name: step(name) for name in ("a", "unknown key", "b")])
     return [each if isinstance(each, str) else type(each).__name__ for each in told]
 
+
 def step(run, name):
     run.apply([Change(f"{name}.txt", asked(run, name, name).encode())])
-    ran = run.execute(["bash", "-c", f"cat {name}.txt > {name}.side"], timeout=60, label=f"copy-{name}")
+    ran = run.execute(
+        ["bash", "-c", f"cat {name}.txt > {name}.side"], timeout=60, label=f"copy-{name}"
+    )
     return [ran.log.name, ran.exit_code, list(ran.tampered)]
+
 
 def command_alone(run):
     return run.execute(["bash", "-c", "echo x > made.txt"], timeout=60).exit_code
 
+
 def applied_alone(run):
     run.apply([Change("made.txt", b"x")])
+
 
 def applied_and_git(run):
     run.apply([Change("made.txt", b"x")])
     run.git("checkout-index", "--prefix=copy-of-", "build.sh")
 
+
 def applied_often(run):
     for text in (b"1", b"2", b"3"):
         run.apply([Change("made.txt", text)])
     run.execute(["bash", "-c", "cat made.txt"], timeout=60)
+
 
 def failures(run):
     told = []
@@ -117,14 +195,20 @@ def failures(run):
             told.append([error.kind, error.may_pass, error.message])
     return told
 
+
 def kept(run):
-    return [run.keep("notes.txt", "the key is KEY_HERE").name, run.keep("notes.txt", b"KEY_HERE").name]
+    return [
+        run.keep("notes.txt", "the key is KEY_HERE").name,
+        run.keep("notes.txt", b"KEY_HERE").name,
+    ]
+
 
 def answers(run):
     told = []
     while not told or told[-1] is not None:
         told.append(run.ask("what now?", choices=("on", "quit")))
     return told
+
 
 def checks(run):
     return sorted(run.collect("code_commit_shapes"))
@@ -232,10 +316,14 @@ def test_the_tree_is_saved_after_each_change_set_and_process(project, plugins):
 
 @pytest.mark.slow
 def test_a_workflow_learns_whether_to_ask_again_and_so_does_its_replay(project, plugins):
-    told = got(run(project, plugins, "failures"))
-    assert [told[0][:2], told[1], told[2][:2]] == [["server", True], "fail once!", ["auth", False]]
+    answers = got(run(project, plugins, "failures"))
+    assert [answers[0][:2], answers[1], answers[2][:2]] == [
+        ["server", True],
+        "fail once!",
+        ["auth", False],
+    ]
     replayed = run(project, plugins, "failures", model=f"replay/{project.run_folder.name}")
-    assert got(replayed) == told
+    assert got(replayed) == answers
 
 
 @pytest.mark.slow
@@ -255,10 +343,10 @@ def test_each_line_answers_one_question_and_the_end_is_told(project, plugins, st
     assert got(finished) == expected
     questions = [event["data"] for event in finished.events if event["kind"] == "question.asked"]
     assert questions == [{"question": "what now?", "choices": ["on", "quit"]}] * len(expected)
-    told = [
+    answers = [
         event["data"]["answer"] for event in finished.events if event["kind"] == "question.answered"
     ]
-    assert told == expected
+    assert answers == expected
 
 
 def test_who_implements_a_declared_hook_wrongly_fails_alone(project, tmp_path, plugins):
@@ -287,7 +375,7 @@ def test_the_latest_run_is_never_the_replay_itself(project, plugins):
     replayed = run(project, plugins, "signed", model="replay/latest")
     assert got(replayed) == expected
     started = [event["data"] for event in replayed.events if event["kind"] == "call.started"]
-    assert [(each["provider"], each["model"]) for each in started] == [("replay", f"replay/{name}")]
+    assert [(call["provider"], call["model"]) for call in started] == [("replay", f"replay/{name}")]
 
 
 def test_a_replay_without_its_plugin_says_what_to_install():

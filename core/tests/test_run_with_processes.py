@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import dedent, indent
+
 import pytest
 
 from code_commit_testing import Project, install_plugin
@@ -40,7 +42,8 @@ def run(tmp_path):
     project = Project.create(tmp_path)
 
     def run(code: str, *arguments: str, **options):
-        folder = install_plugin(tmp_path / "plugins", "work", PLUGIN.format(code=code))
+        body = indent(dedent(code), "    ").strip()
+        folder = install_plugin(tmp_path / "plugins", "work", PLUGIN.format(code=body))
         arguments = (
             "--model",
             "scripted",
@@ -56,19 +59,21 @@ def run(tmp_path):
 
 def test_what_a_command_writes_elsewhere_is_put_back_and_told(run):
     command = "['sh', '-c', 'echo new > a.txt; echo mine > mine.txt; echo stray > stray.txt']"
-    project, finished, given = run(
-        f"with run.limit_writes(['mine.txt']) as undone: run.execute({command}, timeout=60)\n"
-        "    with run.limit_writes(['mine.txt']) as nothing: pass\n"
-        "    given = [sorted(undone), list(nothing)]"
-    )
-    assert given == [["a.txt", "stray.txt"], []]
+    project, finished, answers = run(f"""
+        with run.limit_writes(["mine.txt"]) as undone:
+            run.execute({command}, timeout=60)
+        with run.limit_writes(["mine.txt"]) as nothing:
+            pass
+        given = [sorted(undone), list(nothing)]
+    """)
+    assert answers == [["a.txt", "stray.txt"], []]
     assert (project.read("a.txt"), project.read("mine.txt")) == ("old\n", "mine\n")
     assert not (project.root / "stray.txt").exists()
-    told = [event["data"] for event in finished.events if event["kind"] == "changes.undone"]
-    kept = "what was written is in put-back.diff, and `code-commit redo` brings it back"
+    undone = [event["data"] for event in finished.events if event["kind"] == "changes.undone"]
+    advice = "what was written is in put-back.diff, and `code-commit redo` brings it back"
     paths = ["a.txt", "stray.txt"]
-    reason = f"the command may write only mine.txt; {kept}"
-    assert told == [{"paths": paths, "reason": reason, "edited": [], "unclaimed": paths}]
+    reason = f"the command may write only mine.txt; {advice}"
+    assert undone == [{"paths": paths, "reason": reason, "edited": [], "unclaimed": paths}]
     diff = (project.run_folder / "put-back.diff").read_text()
     assert "-old\n+new\n" in diff
     assert "+stray\n" in diff
@@ -77,20 +82,20 @@ def test_what_a_command_writes_elsewhere_is_put_back_and_told(run):
 
 
 def test_the_untouched_files_are_built_and_the_changes_put_back(run):
-    project, finished, given = run(
-        "(run.root / 'build.sh').write_text('grep old a.txt && ! test -e made.txt')\n"
-        "    given = [run.is_known_green()]\n"
-        "    with run.trial() as trial:\n"
-        "        trial.show_original()\n"  # there is no change yet
-        "        given.append(run.build(label='untouched-build').exit_code)\n"
-        "    run.apply([Change('a.txt', b'new'), Change('made.txt', b'x')])\n"
-        "    given += [run.build().exit_code, run.is_known_green()]\n"
-        "    with run.trial() as trial:\n"
-        "        trial.show_original()\n"
-        "        given.append(run.build(label='untouched-build').exit_code)\n"
-        "    given += [run.tree.read('a.txt', 9).decode(), run.tree.read('made.txt', 9).decode()]"
-    )
-    assert given == [False, 0, 1, True, 0, "new", "x"]
+    project, finished, answers = run("""
+        (run.root / "build.sh").write_text("grep old a.txt && ! test -e made.txt")
+        given = [run.is_known_green()]
+        with run.trial() as trial:
+            trial.show_original()  # there is no change yet
+            given.append(run.build(label="untouched-build").exit_code)
+        run.apply([Change("a.txt", b"new"), Change("made.txt", b"x")])
+        given += [run.build().exit_code, run.is_known_green()]
+        with run.trial() as trial:
+            trial.show_original()
+            given.append(run.build(label="untouched-build").exit_code)
+        given += [run.tree.read("a.txt", 9).decode(), run.tree.read("made.txt", 9).decode()]
+    """)
+    assert answers == [False, 0, 1, True, 0, "new", "x"]
     logs = [event["data"]["log"] for event in finished.events if event["kind"] == "process.started"]
     assert logs == ["untouched-build.txt", "build.txt", "untouched-build-2.txt"]
     assert "--- output ---\nold\n" in (project.run_folder / "untouched-build-2.txt").read_text()
@@ -98,12 +103,15 @@ def test_the_untouched_files_are_built_and_the_changes_put_back(run):
 
 
 def test_what_is_told_of_a_process(run):
-    _, finished, given = run(
-        "ran = [run.execute(['sh', '-c', 'cat; exit 3'], timeout=60, stdin=b'words', label='cat'),\n"
-        "           run.execute(['sleep', '60'], timeout=0.1), run.execute(['sh', '-c', 'kill -9 $$'], timeout=60)]\n"
-        "    given = [[each.output.decode(), each.exit_code, each.timed_out] for each in ran]"
-    )
-    assert given == [["words", 3, False], ["", None, True], ["", None, False]]
+    _, finished, answers = run("""
+        results = [
+            run.execute(["sh", "-c", "cat; exit 3"], timeout=60, stdin=b"words", label="cat"),
+            run.execute(["sleep", "60"], timeout=0.1),
+            run.execute(["sh", "-c", "kill -9 $$"], timeout=60),
+        ]
+        given = [[result.output.decode(), result.exit_code, result.timed_out] for result in results]
+    """)
+    assert answers == [["words", 3, False], ["", None, True], ["", None, False]]
     begun, ended = (
         [event["data"] for event in finished.events if event["kind"] == f"process.{step}"]
         for step in ("started", "finished")
@@ -119,7 +127,7 @@ def test_what_is_told_of_a_process(run):
         "tampered": [],
         "last_lines": "",
     }
-    assert [(each["exit_code"], each["timed_out"], each["log"]) for each in ended[1:]] == [
+    assert [(event["exit_code"], event["timed_out"], event["log"]) for event in ended[1:]] == [
         (None, True, "command.txt"),
         (None, False, "command-2.txt"),
     ]
@@ -129,22 +137,39 @@ def test_what_is_told_of_a_process(run):
 
 
 def test_what_a_workflow_finds_on_its_run(run):
-    project, finished, (found, told, beside) = run(
-        "found = [str(run.root), str(run.folder), run.state.name, run.token, run.build_timeout, repr(run.settings),"
-        " repr(run.options), run.redacted('x'), run.writes, run.git('rev-parse', 'HEAD').decode().strip()]\n"
-        "    told = [tried(run.execute, 'make test', timeout=9), tried(run.start_process, 'make test'),"
-        " tried(run.ask, 'which?')]\n"
-        "    process = run.start_process(['sh', '-c', 'read line; echo $MORE $line'], env={'MORE': 'more'},"
-        " isolation_required=False)\n"
-        "    process.stdin.write(b'words\\n'); process.stdin.flush()\n"
-        "    given = found, told, [process.stdout.readline().decode(), process.wait(60)]"
-    )
+    project, finished, (run_facts, refusals, beside) = run(r"""
+        facts = [
+            str(run.root),
+            str(run.folder),
+            run.state.name,
+            run.token,
+            run.build_timeout,
+            repr(run.settings),
+            repr(run.options),
+            run.redacted("x"),
+            run.writes,
+            run.git("rev-parse", "HEAD").decode().strip(),
+        ]
+        refusals = [
+            tried(run.execute, "make test", timeout=9),
+            tried(run.start_process, "make test"),
+            tried(run.ask, "which?"),
+        ]
+        process = run.start_process(
+            ["sh", "-c", "read line; echo $MORE $line"],
+            env={"MORE": "more"},
+            isolation_required=False,
+        )
+        process.stdin.write(b"words\n")
+        process.stdin.flush()
+        given = facts, refusals, [process.stdout.readline().decode(), process.wait(60)]
+    """)
     started = finished.events[0]["data"]
     token = started["token"]
     assert (len(token), int(token, 16) > 0) == (16, True)
     commit = project.git("rev-parse", "HEAD").strip()
     folder = f"{project.root}/{started['folder']}"
-    assert found == [
+    assert run_facts == [
         str(project.root),
         folder,
         "work",
@@ -161,7 +186,7 @@ def test_what_a_workflow_finds_on_its_run(run):
     assert {"code-commit", "code-commit-work"} <= started["versions"].keys()
     words = "a command is a list of words, such as ['make', 'test'], not 'make test'"
     question = "a workflow that is not interactive asked a question"
-    assert told == [words, words, ["NotReady", question, "this is a bug in its plugin"]]
+    assert refusals == [words, words, ["NotReady", question, "this is a bug in its plugin"]]
     assert beside == ["more words\n", 0]
 
 
@@ -176,12 +201,17 @@ def test_what_is_said_ends_its_line_once_and_is_not_said_beside_events(run):
 
 
 def test_a_path_that_is_not_allowed_refuses_all(run):
-    project, _, given = run(
-        "(run.root / 'logs/.gitignore').write_text('!*')\n"
-        "    given = [tried(run.apply, [Change('a.txt', b'new'), Change('build.sh', b'x')]), str(run.may_read('agent-config/x')),"
-        " run.may_read('a.txt'), list(map(str, run.check([Change('a.txt', b''), Change('logs/x', b'')])))]"
-    )
-    (name, message, _hint), unreadable, readable, (refused,) = given
+    project, _, answers = run("""
+        (run.root / "logs/.gitignore").write_text("!*")
+        refused = run.check([Change("a.txt", b""), Change("logs/x", b"")])
+        given = [
+            tried(run.apply, [Change("a.txt", b"new"), Change("build.sh", b"x")]),
+            str(run.may_read("agent-config/x")),
+            run.may_read("a.txt"),
+            [str(refusal) for refusal in refused],
+        ]
+    """)
+    (name, message, _hint), unreadable, readable, (refused,) = answers
     assert name == "ResponseRefused"
     assert "build.sh" in message
     assert "agent-config" in unreadable
@@ -190,9 +220,14 @@ def test_a_path_that_is_not_allowed_refuses_all(run):
 
 
 def test_a_workflow_that_only_reads_changes_nothing(run):
-    code = "given = [tried(run.limit_writes([]).__enter__), tried(run.apply, [Change('a.txt', b'new')])]"
-    project, finished, given = run(code, "--reads", "--sandbox", "off")
+    code = """
+        given = [
+            tried(run.limit_writes([]).__enter__),
+            tried(run.apply, [Change("a.txt", b"new")]),
+        ]
+    """
+    project, finished, answers = run(code, "--reads", "--sandbox", "off")
     message = "only a workflow that writes can change the project, and only while it runs"
-    assert given == [["NotReady", message, "this is a bug in the plugin that tried"]] * 2
+    assert answers == [["NotReady", message, "this is a bug in the plugin that tried"]] * 2
     assert project.read("a.txt") == "old\n"
     assert finished.events[0]["data"]["commit"] is None

@@ -57,11 +57,11 @@ def test_what_the_user_set_and_what_holds_keys_reach_the_sandbox(root):
 
 
 def test_without_settings_the_sandbox_has_its_defaults(root):
-    found = sandbox_settings(
+    settings = sandbox_settings(
         load_settings(root, environ={}), KeyStore(root, Redactor().add, {}), frozenset()
     )
     folder = root.parent / "user/code-commit"
     hidden = (folder, folder / "config.toml")
-    assert found == SandboxSettings(
+    assert settings == SandboxSettings(
         hidden=hidden, read_only=("logs",), secret_prefixes=("CODE_COMMIT_",)
     )

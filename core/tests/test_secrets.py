@@ -18,13 +18,16 @@ WEBHOOK = """
 import urllib.request
 from code_commit.plugin_api import hookimpl
 
+
 @hookimpl
 def code_commit_secrets():
     return ["HOOK_TOKEN"]
 
+
 @hookimpl
 def code_commit_log_sinks(secret):
     return [Webhook(secret)]
+
 
 class Webhook:
     def __init__(self, secret):
@@ -33,7 +36,9 @@ class Webhook:
     def receive(self, record):
         if record.kind == "run.finished":
             url = open("agent-config/hook-url").read()
-            request = urllib.request.Request(url, b"{}", {"Authorization": f"Bearer {self.secret('HOOK_TOKEN')}"})
+            request = urllib.request.Request(
+                url, b"{}", {"Authorization": f"Bearer {self.secret('HOOK_TOKEN')}"}
+            )
             urllib.request.urlopen(request).close()
 
     def close(self):
@@ -52,10 +57,19 @@ WORKFLOW = """
 import os
 from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("tell", "try it", (Flag(("--tell",), "try it", selects=True),), "thief_plugin:tell",
-                               roles=None)]
+    return [
+        WorkflowDefinition(
+            "tell",
+            "try it",
+            (Flag(("--tell",), "try it", selects=True),),
+            "thief_plugin:tell",
+            roles=None,
+        )
+    ]
+
 
 def tell(run):
     token = os.environ["HOOK_TOKEN"]
@@ -67,21 +81,33 @@ def tell(run):
 OWNER = """
 from code_commit.plugin_api import Flag, NotReady, Outcome, Result, WorkflowDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_secrets():
     return ["OWN_TOKEN", "UNSET_TOKEN"]
 
+
 @hookimpl
 def code_commit_workflows():
-    return [WorkflowDefinition("own", "use it", (Flag(("--own",), "use it", selects=True),), "owner_plugin:own",
-                               roles=None)]
+    return [
+        WorkflowDefinition(
+            "own",
+            "use it",
+            (Flag(("--own",), "use it", selects=True),),
+            "owner_plugin:own",
+            roles=None,
+        )
+    ]
+
 
 def own(run):
     try:
         run.secret("HOOK_TOKEN")
     except NotReady as error:
         denied = f"{error.message}; {error.hint}"
-    return Result(Outcome.REACHED, f"{len(run.secret('OWN_TOKEN'))} {run.secret('UNSET_TOKEN')} {denied}")
+    return Result(
+        Outcome.REACHED, f"{len(run.secret('OWN_TOKEN'))} {run.secret('UNSET_TOKEN')} {denied}"
+    )
 """
 
 
@@ -179,11 +205,11 @@ def test_a_secret_is_censored_wherever_text_leaves(project, plugins):
     install_plugin(plugins, "thief", WORKFLOW)
     finished = run(project, plugins, "--tell", "--json")
     assert finished.exit_code == 0, finished.stderr
-    told = [each.partition(": code_commit_secrets: ") for each in failures(finished)]
-    assert [text for plugin, _, text in told if plugin == "odd"] == [
+    failed = [failure.partition(": code_commit_secrets: ") for failure in failures(finished)]
+    assert [text for plugin, _, text in failed if plugin == "odd"] == [
         f"a secret is the name of an environment variable, not {name!r}" for name in names
     ]
-    assert [text.partition(":")[0] for plugin, _, text in told if plugin == "broken"] == [
+    assert [text.partition(":")[0] for plugin, _, text in failed if plugin == "broken"] == [
         "ZeroDivisionError"
     ]
     assert TOKEN not in everything_of(project, finished)
@@ -214,7 +240,9 @@ def test_the_doctor_finds_a_sink_with_a_secret_sound(project, plugins):
         WEBHOOK.replace("Webhook(secret)", 'Webhook(secret("HOOK_TOKEN"))')
     )
     finished = doctor(project, plugins)
-    assert [each for each in finished.document["problems"] if each["plugin"] == "webhook"] == []
+    assert [
+        problem for problem in finished.document["problems"] if problem["plugin"] == "webhook"
+    ] == []
 
 
 @pytest.mark.slow
@@ -222,5 +250,7 @@ def test_the_doctor_finds_a_name_that_no_variable_can_have(project, plugins):
     (plugins / "webhook_plugin.py").write_text(WEBHOOK.replace('"HOOK_TOKEN"]', '"HOOK TOKEN"]'))
     finished = doctor(project, plugins)
     assert finished.exit_code == 1
-    [problem] = [each for each in finished.document["problems"] if each["plugin"] == "webhook"]
+    [problem] = [
+        problem for problem in finished.document["problems"] if problem["plugin"] == "webhook"
+    ]
     assert problem["stage"] == "code_commit_secrets"

@@ -48,13 +48,13 @@ def test_the_end_of_a_secret_as_long_as_a_key_is_shown_and_no_secret_of_an_addre
         "mail@host?x": "mail@host?x",
     }
     keys = {f"key_{number}": value for number, value in enumerate(rows)}
-    found = shown(project, all=list(addresses), is_key=True, **keys)
-    assert [found[name] for name in keys] == list(rows.values())
-    assert (found["all"], found["is_key"]) == (list(addresses.values()), True)
-    assert found["rows"] == [{"token": "***78", "id": "12345678"}]
+    values = shown(project, all=list(addresses), is_key=True, **keys)
+    assert [values[name] for name in keys] == list(rows.values())
+    assert (values["all"], values["is_key"]) == (list(addresses.values()), True)
+    assert values["rows"] == [{"token": "***78", "id": "12345678"}]
 
 
 def test_a_variable_with_one_underscore_too_few_is_told_which_is_meant(project):
-    done = project.command("config", environ={"CODE_COMMIT_HTTP_RETRIES": "1"})
-    assert done.exit_code == 3
-    assert "did you mean CODE_COMMIT_HTTP__RETRIES?" in done.stderr
+    finished = project.command("config", environ={"CODE_COMMIT_HTTP_RETRIES": "1"})
+    assert finished.exit_code == 3
+    assert "did you mean CODE_COMMIT_HTTP__RETRIES?" in finished.stderr

@@ -20,27 +20,35 @@ LOOK = """
 import os, sys
 from code_commit.plugin_api import hookimpl
 
+
 @hookimpl
 def code_commit_after_run():
-    streams = [(os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)]
+    streams = [
+        (os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)
+    ]
     open("../streams", "w").write(f"{streams} {sys.stdin.readable()} {sys.stderr.writable()}")
 """
 
 
 LOOKS = """
 import os, runpy, sys
+
 sys.argv[1:] = ["--version"]
 try:
     runpy.run_module("code_commit", run_name="__main__", alter_sys=True)
 except SystemExit as end:
-    streams = [(os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)]
-    open("streams", "w").write(f"{end.code} {streams} {sys.stdin.readable()} {sys.stderr.writable()}")
+    streams = [
+        (os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)
+    ]
+    open("streams", "w").write(
+        f"{end.code} {streams} {sys.stdin.readable()} {sys.stderr.writable()}"
+    )
 """
 
 
 @pytest.mark.parametrize("closed", ["<&- >&- 2>&-", "2>&-"])
 def test_closed_streams_are_opened_on_the_null_device(project, closed):
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", f'"$0" -P -c "$1" {closed}', sys.executable, LOOKS],
         cwd=project.root,
         env=project.environment({}),
@@ -48,7 +56,7 @@ def test_closed_streams_are_opened_on_the_null_device(project, closed):
         stdout=subprocess.DEVNULL,
         check=False,
     )
-    assert (done.returncode, project.read("streams")) == (
+    assert (completed.returncode, project.read("streams")) == (
         0,
         f"0 {[('/dev/null', True)] * 3} True True",
     )
@@ -76,7 +84,10 @@ def in_a_shell(
     "closed",
     [
         "<&- >&- 2>&-",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("<&-", ">&-", "2>&-")),
+        *(
+            pytest.param(redirection, marks=pytest.mark.slow)
+            for redirection in ("<&-", ">&-", "2>&-")
+        ),
     ],
 )
 def test_a_closed_stream_does_not_change_the_exit_code(project, closed, tmp_path):
@@ -203,7 +214,10 @@ def test_an_error_that_cannot_be_printed_keeps_its_exit_code(project):
     "arguments",
     [
         "runs",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("--model gpt-5", "check a.txt")),
+        *(
+            pytest.param(words, marks=pytest.mark.slow)
+            for words in ("--model gpt-5", "check a.txt")
+        ),
     ],
 )
 def test_a_working_directory_that_is_gone_is_exit_3(project, tmp_path, arguments):

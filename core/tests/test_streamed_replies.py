@@ -27,12 +27,27 @@ PLUGIN = """
 import json, os, socket, threading
 from pydantic import BaseModel
 from code_commit.plugin_api import (
-    Completion, Delta, Finish, Flag, Message, Outcome, ProviderDefinition, ProviderError, Request, Result, StreamEvent,
-    Text, Usage, WorkflowDefinition, hookimpl,
+    Completion,
+    Delta,
+    Finish,
+    Flag,
+    Message,
+    Outcome,
+    ProviderDefinition,
+    ProviderError,
+    Request,
+    Result,
+    StreamEvent,
+    Text,
+    Usage,
+    WorkflowDefinition,
+    hookimpl,
 )
+
 
 class Config(BaseModel):
     model: str = "streamer"
+
 
 class Streamer:
     script = json.loads(os.environ.get("SCRIPT", "[]"))
@@ -66,20 +81,49 @@ class Streamer:
                 call.progress(StreamEvent("piece", json.dumps({"delta": {kind: piece}}).encode()))
             call.progress(Delta(kind, piece, index=("text", "thinking", "tool").index(kind)))
             said += [piece] * (kind == "text")
-        return Completion(Message("assistant", (Text("".join(said)),)), Finish.STOP, "stop", Usage(1, 2), "streamer", {"whole": 1})
+        return Completion(
+            Message("assistant", (Text("".join(said)),)),
+            Finish.STOP,
+            "stop",
+            Usage(1, 2),
+            "streamer",
+            {"whole": 1},
+        )
 
     def close(self):
         self.closed.set()
 
+
 @hookimpl
 def code_commit_providers():
-    return [ProviderDefinition("streamer", {"streamer": ()}, "", None, None, ("authorization", "{key}"),
-                               "streamer_plugin:Config", "streamer_plugin:Streamer")]
+    return [
+        ProviderDefinition(
+            "streamer",
+            {"streamer": ()},
+            "",
+            None,
+            None,
+            ("authorization", "{key}"),
+            "streamer_plugin:Config",
+            "streamer_plugin:Streamer",
+        )
+    ]
+
 
 @hookimpl
 def code_commit_workflows():
     flags = (Flag(("--ask",), "ask", selects=True), Flag(("--show",), "show"))
-    return [WorkflowDefinition("asking", "ask", flags, "streamer_plugin:ask", options="streamer_plugin:Options", writes=False)]
+    return [
+        WorkflowDefinition(
+            "asking",
+            "ask",
+            flags,
+            "streamer_plugin:ask",
+            options="streamer_plugin:Options",
+            writes=False,
+        )
+    ]
+
 
 class Began:  # tells the test the name of the run
     def receive(self, record):
@@ -90,12 +134,15 @@ class Began:  # tells the test the name of the run
     def close(self):
         pass
 
+
 @hookimpl
 def code_commit_log_sinks():
     return [Began()] if "TOLD" in os.environ else []
 
+
 class Options(BaseModel):
     show: bool = False
+
 
 def ask(run):
     request = Request((Message("user", (Text("hi"),)),))
@@ -144,9 +191,9 @@ def events(project: Project, name: str = EVENTS) -> list[Any]:
     """Return the events, one from each line, of the array that they are together."""
     lines = kept(project, name).splitlines()
     assert (lines[0], lines[-1]) == ("[", "]")
-    found = [json.loads(line.removesuffix(",")) for line in lines[1:-1]]
-    assert found == json.loads(kept(project, name))
-    return found
+    events_read = [json.loads(line.removesuffix(",")) for line in lines[1:-1]]
+    assert events_read == json.loads(kept(project, name))
+    return events_read
 
 
 def pieces(*texts: str, kind: str = "text") -> list[Any]:
@@ -171,7 +218,7 @@ def test_what_had_arrived_is_kept_after_the_error(ask, project):
     assert finished.exit_code == 4
     assert kept(project) == "ERROR\nstreamer: no more\nHalf of me"
     assert events(project) == pieces("Half of ", "me")
-    (ended,) = [each["data"] for each in finished.events if each["kind"] == "call.finished"]
+    (ended,) = [event["data"] for event in finished.events if event["kind"] == "call.finished"]
     assert (ended["response"], ended["error"]) == (RESPONSE, "streamer: no more")
 
 
@@ -210,7 +257,7 @@ def test_no_key_can_be_put_together_from_what_is_kept(ask, project, environ, siz
     finished = ask([*(text[at : at + size] for at in range(0, len(text), size)), *ending])
     assert finished.exit_code == (4 if ending else 5), finished.stderr
     assert kept(project).endswith("the key is ***7Q, so")
-    deltas = [each["delta"]["text"] for each in events(project) if isinstance(each, dict)]
+    deltas = [event["delta"]["text"] for event in events(project) if isinstance(event, dict)]
     for everything in (
         "".join(deltas),
         *(path.read_text() for path in project.run_folder.iterdir()),
@@ -223,16 +270,16 @@ def hanging(project, plugins, environ):
     """Start a run whose reply hangs after a piece, and wait until this piece is kept."""
 
     def hanging(*arguments: str) -> subprocess.Popen[bytes]:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as told:
-            told.bind(("127.0.0.1", 0))
-            told.settimeout(60)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.settimeout(60)
             environ.update(
-                SCRIPT=json.dumps([["Half of ", "me", "HANG"]]), TOLD=str(told.getsockname()[1])
+                SCRIPT=json.dumps([["Half of ", "me", "HANG"]]), TOLD=str(listener.getsockname()[1])
             )
             process = project.start(
                 "--ask", "--model", "streamer", *arguments, plugins=plugins, environ=environ
             )
-            events = project.root / "logs" / told.recv(1000).decode() / EVENTS
+            events = project.root / "logs" / listener.recv(1000).decode() / EVENTS
         # It waits for the file, and for what is added.
         tail = ["timeout", "60", "tail", "-s", "0.01", "-n", "+1", "-F", str(events)]
         with subprocess.Popen(tail, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as following:
@@ -270,8 +317,8 @@ def test_a_killed_run_keeps_what_had_arrived_and_its_array_is_closed_later(hangi
 def test_programs_get_progress_at_most_once_a_second(ask, project):
     words = ["one ", "two ", "^^^src/a.py\n", "text\n"]
     finished = ask([["thinking", "hm"], *words])
-    progress = [each["data"] for each in finished.events if each["kind"] == "call.progress"]
-    times = [each["seconds"] for each in progress]
+    progress = [event["data"] for event in finished.events if event["kind"] == "call.progress"]
+    times = [event["seconds"] for event in progress]
     # One, if nothing stands still.
     assert all(later - earlier >= 1 for earlier, later in pairwise(times)), times
     assert progress[0]["number"] == 1
@@ -315,7 +362,7 @@ def test_with_json_no_words_are_printed(ask):
     finished = ask(["Hel", "lo"], arguments=("--json", "--quiet", "--show"))
     assert finished.exit_code == 0
     assert [
-        each["data"]["printed"] for each in finished.events if each["kind"] == "call.progress"
+        event["data"]["printed"] for event in finished.events if event["kind"] == "call.progress"
     ] == [False]
 
 
@@ -332,5 +379,5 @@ def test_an_event_that_is_not_bytes_is_a_fault_of_the_plugin(ask):
 def test_a_long_line_is_no_path(ask):
     finished = ask([f"^^^{'x' * 5000}\n", "text"])
     assert [
-        each["data"]["file"] for each in finished.events if each["kind"] == "call.progress"
+        event["data"]["file"] for event in finished.events if event["kind"] == "call.progress"
     ] == [None]

@@ -80,10 +80,10 @@ def test_the_setting_and_the_named_config_decide(project, asking, server):
     install_plugin(asking, "each", EACH)
     project.write({"agent-config/config.toml": ""})
     server.script(*["yes"] * 2 * len(cases))
-    given = [
+    runs = [
         (config.replace("ADDRESS", server.url("openai")), environ) for config, environ, _ in cases
     ]
-    finished = project.command("each", json.dumps(given), plugins=[asking])
+    finished = project.command("each", json.dumps(runs), plugins=[asking])
     assert finished.exit_code == 0, finished.stderr
     assert streams(server) == [streamed for *_, streamed in cases for _ in range(2)]
 
@@ -96,7 +96,7 @@ def test_the_setting_and_the_named_config_decide(project, asking, server):
 )
 def test_replies_are_streamed_where_a_person_watches(project, asking, server, arguments, streamed):
     server.script("one", "two")
-    ours, theirs = pty.openpty()
+    controller, theirs = pty.openpty()
     environ = {
         **server.environment(),
         "OPENAI_API_KEY": KEY,
@@ -109,11 +109,11 @@ def test_replies_are_streamed_where_a_person_watches(project, asking, server, ar
     ) as process:
         os.close(theirs)
         try:
-            while os.read(ours, 4096):
+            while os.read(controller, 4096):
                 pass
         except OSError:  # its end, on Linux
             pass
-    os.close(ours)
+    os.close(controller)
     assert (process.returncode, streams(server)) == (0, [streamed] * 2)
 
 

@@ -125,7 +125,7 @@ class Asked:
 
     @property
     def deltas(self) -> str:
-        return "".join(each.text for each in self.arrived if isinstance(each, Delta))
+        return "".join(piece.text for piece in self.arrived if isinstance(piece, Delta))
 
 
 @pytest.fixture
@@ -164,10 +164,10 @@ def test_events_and_deltas_arrive_before_the_reply_ends(ask):
             if item == Delta("text", "lo"):
                 seen.set()
 
-        done = provider.complete(model_call("?", stream=True, progress=progress))
+        completion = provider.complete(model_call("?", stream=True, progress=progress))
         provider.close()
-    kinds = [type(each).__name__ for each in arrived]
-    assert (done.text, kinds) == (
+    kinds = [type(piece).__name__ for piece in arrived]
+    assert (completion.text, kinds) == (
         "hello",
         ["StreamEvent", "Delta", "StreamEvent", "Delta", "StreamEvent"],
     )
@@ -216,15 +216,15 @@ def test_events_and_deltas_arrive_before_the_reply_ends(ask):
 )
 def test_a_stream_is_read_in_all_its_forms(ask, script):
     with RawServer(script) as server:
-        asked = ask(server)
-    assert (asked.error, asked.text, asked.deltas) == (None, "hello", "hello")
+        outcome = ask(server)
+    assert (outcome.error, outcome.text, outcome.deltas) == (None, "hello", "hello")
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "text/plain"])
 def test_a_whole_reply_instead_of_a_stream_is_read(ask, kind):
     with RawServer([whole("200 OK", kind, a="hello")]) as server:
-        asked = ask(server)
-    assert (asked.text, asked.arrived, asked.warnings) == ("hello", [], [])
+        outcome = ask(server)
+    assert (outcome.text, outcome.arrived, outcome.warnings) == ("hello", [], [])
 
 
 def test_an_error_instead_of_a_stream_is_read(ask):
@@ -236,7 +236,7 @@ def test_an_error_instead_of_a_stream_is_read(ask):
 
 
 def test_one_connection_serves_stream_after_stream(ask, monkeypatch):
-    monkeypatch.setattr("code_commit.models.http.provider._CLOSING_SECONDS", 60)
+    monkeypatch.setattr("code_commit.models.http.streamed_reply._CLOSING_SECONDS", 60)
     stream = Reply(body=HELLO + event(end=True), headers={"content-type": "text/event-stream"})
     with ScriptedServer([stream, stream]) as server:
         assert [ask(server).text, ask(server).text] == ["hello", "hello"]
@@ -251,10 +251,13 @@ REFUSED = whole("400 Bad Request", error="unknown field: stream_usage")
 
 def test_a_server_that_does_not_know_an_option_streams_without_it(ask):
     with RawServer([REFUSED], GOOD, GOOD) as server:
-        asked = [ask(server), ask(server)]
-    assert [each.text for each in asked] == ["hello", "hello"]
-    assert [b"stream_usage" in each for each in server.requests] == [True, False, False]
-    assert [each.warnings for each in asked] == [["plain refused an option of streaming"], []]
+        outcomes = [ask(server), ask(server)]
+    assert [outcome.text for outcome in outcomes] == ["hello", "hello"]
+    assert [b"stream_usage" in request for request in server.requests] == [True, False, False]
+    assert [outcome.warnings for outcome in outcomes] == [
+        ["plain refused an option of streaming"],
+        [],
+    ]
 
 
 @pytest.mark.parametrize("status", ["400 Bad", "404 None", "405 No", "422 What"])
@@ -264,11 +267,11 @@ def test_a_server_that_refuses_to_stream_is_asked_for_whole_replies(ask, status)
         [whole("200 OK", a="hello")],
     )
     with RawServer(refused, refused, good, good) as server:
-        asked = [ask(server), ask(server)]
-    assert [each.text for each in asked] == ["hello", "hello"]
-    assert [b'"stream":' in each for each in server.requests] == [True, True, False, False]
-    told = 'plain refused to stream; set stream = "never" to ask for whole replies at once'
-    assert [each.warnings for each in asked] == [[told], []]
+        outcomes = [ask(server), ask(server)]
+    assert [outcome.text for outcome in outcomes] == ["hello", "hello"]
+    assert [b'"stream":' in request for request in server.requests] == [True, True, False, False]
+    warning = 'plain refused to stream; set stream = "never" to ask for whole replies at once'
+    assert [outcome.warnings for outcome in outcomes] == [[warning], []]
 
 
 @pytest.mark.parametrize(
@@ -281,15 +284,19 @@ def test_a_server_that_refuses_to_stream_is_asked_for_whole_replies(ask, status)
 )
 def test_any_other_refusal_is_the_answer(ask, status, error, kind):
     with RawServer([whole(status, error=error)], GOOD) as server:
-        asked = ask(server)
-    assert (asked.error.kind, asked.warnings, len(server.requests)) == (kind, [], 1)
+        outcome = ask(server)
+    assert (outcome.error.kind, outcome.warnings, len(server.requests)) == (kind, [], 1)
 
 
 def test_a_refusal_that_goes_on_without_streaming_is_remembered_by_nobody(ask):
     refused = [whole("404 None", error="no such model for streams")]
     with RawServer(refused, refused, refused, GOOD) as server:
-        asked = [ask(server), ask(server)]
-    assert (asked[0].error.kind, asked[0].warnings, asked[1].text) == ("rejected", [], "hello")
+        outcomes = [ask(server), ask(server)]
+    assert (outcomes[0].error.kind, outcomes[0].warnings, outcomes[1].text) == (
+        "rejected",
+        [],
+        "hello",
+    )
 
 
 class WholeWire:
@@ -300,8 +307,8 @@ class WholeWire:
 @pytest.mark.parametrize(("wire", "stream"), [(WholeWire(), True), (PlainWire(), False)])
 def test_a_whole_reply_is_asked_for(ask, wire, stream):
     with RawServer([whole("200 OK", a="hello")]) as server:
-        asked = ask(server, wire=wire, stream=stream)
-    assert (asked.text, asked.warnings, b"stream" in server.requests[0]) == ("hello", [], False)
+        outcome = ask(server, wire=wire, stream=stream)
+    assert (outcome.text, outcome.warnings, b"stream" in server.requests[0]) == ("hello", [], False)
 
 
 # --- faults
@@ -349,8 +356,8 @@ def test_a_fault_is_an_error_of_its_kind_and_the_next_try_begins_anew(ask, fault
 
 def test_silence_after_the_first_byte_is_a_stall(ask):
     with RawServer([HEAD + chunk(HELLO), lambda server: server.closing.wait(60)]) as server:
-        asked = ask(server, stall_timeout=0.2)
-    assert (asked.error.kind, "no data for 0.2 s" in str(asked.error), asked.deltas) == (
+        outcome = ask(server, stall_timeout=0.2)
+    assert (outcome.error.kind, "no data for 0.2 s" in str(outcome.error), outcome.deltas) == (
         "network",
         True,
         "hello",
@@ -373,15 +380,15 @@ FINISHED = HEAD + chunk(HELLO + event(end=True))
 )
 def test_a_reply_with_its_own_end_counts_whatever_follows(ask, after):
     with RawServer([FINISHED, *after]) as server:
-        asked = ask(server, stall_timeout=0.2, size_cap=3000)
-    assert (asked.text, len(server.requests), asked.warnings) == ("hello", 1, [])
+        outcome = ask(server, stall_timeout=0.2, size_cap=3000)
+    assert (outcome.text, len(server.requests), outcome.warnings) == ("hello", 1, [])
 
 
 def test_a_stream_that_stays_open_after_its_own_end_is_left(ask):
     waits: SimpleQueue[bool] = SimpleQueue()
     with RawServer([FINISHED, lambda server: waits.put(server.closing.wait(60))]) as server:
-        asked = ask(server)
-    assert asked.text == "hello"
+        outcome = ask(server)
+    assert outcome.text == "hello"
     assert waits.get(timeout=60), "the client waited until the server gave up"
 
 
@@ -395,8 +402,8 @@ def test_silence_before_the_first_byte_has_its_own_limit(ask):
 def test_pings_do_not_move_the_deadline(ask):
     pings: list[Step] = [chunk(b": ping\n\n"), lambda server: server.closing.wait(0.01)]
     with RawServer([HEAD, *pings * 3000]) as server:
-        asked = ask(server, seconds=0.3)
-    assert (asked.error.kind, "time limit" in str(asked.error)) == ("network", True)
+        outcome = ask(server, seconds=0.3)
+    assert (outcome.error.kind, "time limit" in str(outcome.error)) == ("network", True)
 
 
 def test_close_from_another_thread_ends_a_flood(ask):

@@ -14,7 +14,7 @@ from code_commit.terminal.streams import SafeStream
 DANGEROUS = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
-# --- streams ----------------------------------------------------------------------------------------------------------
+# --- streams --------------------------------------------------------------------------------------
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

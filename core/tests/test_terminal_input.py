@@ -44,10 +44,10 @@ sys.excepthook = lambda kind, *_: os._exit(130 if kind.__name__ == "Interrupted"
 )
 def test_an_answer_from_a_pipe_is_a_line_and_those_it_continues_on(typed, draft, answer):
     code = f"from code_commit.terminal.answers import read_answer; print(repr(read_answer(str, draft={draft!r})))"
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", code], input=typed, capture_output=True, check=True
     )
-    assert done.stdout.decode().rstrip("\n") == answer
+    assert completed.stdout.decode().rstrip("\n") == answer
 
 
 def test_there_is_no_answer_without_stdin():
@@ -91,10 +91,10 @@ def terminal():
         return opened[-1]
 
     yield start
-    for each in opened:
-        each.process.kill()
-        each.process.wait(60)
-        os.close(each.master)
+    for terminal_process in opened:
+        terminal_process.process.kill()
+        terminal_process.process.wait(60)
+        os.close(terminal_process.master)
 
 
 def test_what_is_typed_before_a_question_does_not_answer_it(terminal):

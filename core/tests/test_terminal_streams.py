@@ -52,10 +52,10 @@ def test_stdout_is_written_at_once(tmp_path):
 @pytest.mark.skipif(not FULL.exists(), reason="needs /dev/full")
 def test_stdout_without_space_is_told_and_not_written_again():
     with FULL.open("w") as stream:
-        with pytest.raises(NotReady) as told:
+        with pytest.raises(NotReady) as caught:
             write_stdout(stream, "text")
-        assert told.value.message == f"stdout cannot be written: {os.strerror(errno.ENOSPC)}"
-        assert told.value.hint == "redirect stdout to a disk with space"
+        assert caught.value.message == f"stdout cannot be written: {os.strerror(errno.ENOSPC)}"
+        assert caught.value.hint == "redirect stdout to a disk with space"
         assert Path(f"/dev/fd/{stream.fileno()}").readlink() == Path(os.devnull)
 
 

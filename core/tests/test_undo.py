@@ -19,14 +19,25 @@ import json
 from pydantic import BaseModel
 from code_commit.plugin_api import Change, Flag, Outcome, Result, WorkflowDefinition, hookimpl
 
+
 class Options(BaseModel):
     change: str
+
 
 @hookimpl
 def code_commit_workflows():
     flags = (Flag(("--change",), "change files", "JSON", selects=True),)
-    return [WorkflowDefinition("changing", "change files", flags, "changing_plugin:change", roles=None,
-                               options="changing_plugin:Options")]
+    return [
+        WorkflowDefinition(
+            "changing",
+            "change files",
+            flags,
+            "changing_plugin:change",
+            roles=None,
+            options="changing_plugin:Options",
+        )
+    ]
+
 
 def change(run):
     paths, data = json.loads(run.options.change)
@@ -60,7 +71,9 @@ def ended(finished: Finished) -> tuple[int, str, str]:
 
 @pytest.mark.slow
 def test_the_latest_run_that_changed_files_is_undone(project, change) -> None:
-    first, second, third = change("a.txt", "b.txt"), change("c.txt"), change()
+    first = change("a.txt", "b.txt")
+    second = change("c.txt")
+    third = change()
     assert ended(project.command("undo")) == (
         0,
         "c.txt\n",
@@ -76,7 +89,9 @@ def test_the_latest_run_that_changed_files_is_undone(project, change) -> None:
 
 
 def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
-    first, second, third = change("a.txt"), change("b.txt", "c.txt"), change("b.txt", missed=True)
+    first = change("a.txt")
+    second = change("b.txt", "c.txt")
+    third = change("b.txt", missed=True)
     assert ended(project.command("undo", "c.txt")) == (
         0,
         "c.txt\n",

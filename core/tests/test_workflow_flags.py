@@ -16,31 +16,72 @@ import json
 from pathlib import Path
 from pydantic import BaseModel, ConfigDict, field_validator
 from code_commit.plugin_api import (
-    CodeCommitError, CommandDefinition, Flag, Outcome, Result, WorkflowDefinition, hookimpl,
+    CodeCommitError,
+    CommandDefinition,
+    Flag,
+    Outcome,
+    Result,
+    WorkflowDefinition,
+    hookimpl,
 )
 
 TIMES = Flag(("--times",), "how often", metavar="N")
+
 
 @hookimpl
 def code_commit_settings():
     return "flags_plugin:Settings"
 
+
 @hookimpl
 def code_commit_workflows():
     def workflow(name, *flags, **more):
-        return WorkflowDefinition(name, name, flags, "flags_plugin:tell", writes=False, roles=None, **more)
+        return WorkflowDefinition(
+            name, name, flags, "flags_plugin:tell", writes=False, roles=None, **more
+        )
+
     deep = Flag(("--look", "-l"), "look", selects=True)
     return [
-        workflow("looking", deep, TIMES, Flag(("--two-words",), "no field of its name"), options="flags_plugin:Options"),
-        workflow("bare", Flag(("--bare",), "no options", selects=True), TIMES, ignores=("--look", "--absent")),
-        workflow("strict", Flag(("--strict",), "no field", selects=True), TIMES, options="flags_plugin:Strict"),
-        workflow("owed", Flag(("--owed",), "no default", selects=True), TIMES, options="flags_plugin:Owed"),
-        workflow("unset", Flag(("--unset",), "a field without a flag", selects=True), options="flags_plugin:Unset"),
+        workflow(
+            "looking",
+            deep,
+            TIMES,
+            Flag(("--two-words",), "no field of its name"),
+            options="flags_plugin:Options",
+        ),
+        workflow(
+            "bare",
+            Flag(("--bare",), "no options", selects=True),
+            TIMES,
+            ignores=("--look", "--absent"),
+        ),
+        workflow(
+            "strict",
+            Flag(("--strict",), "no field", selects=True),
+            TIMES,
+            options="flags_plugin:Strict",
+        ),
+        workflow(
+            "owed",
+            Flag(("--owed",), "no default", selects=True),
+            TIMES,
+            options="flags_plugin:Owed",
+        ),
+        workflow(
+            "unset",
+            Flag(("--unset",), "a field without a flag", selects=True),
+            options="flags_plugin:Unset",
+        ),
         workflow("lost", Flag(("--lost",), "no root", selects=True), root="flags_plugin:lost"),
-        workflow("nowhere", Flag(("--nowhere",), "absent", selects=True), root="flags_plugin:nowhere"),
+        workflow(
+            "nowhere", Flag(("--nowhere",), "absent", selects=True), root="flags_plugin:nowhere"
+        ),
         workflow("asking", Flag(("--asking",), "asks", selects=True), root="flags_plugin:asking"),
-        workflow("quitting", Flag(("--quitting",), "quits", selects=True), root="flags_plugin:quitting"),
+        workflow(
+            "quitting", Flag(("--quitting",), "quits", selects=True), root="flags_plugin:quitting"
+        ),
     ]
+
 
 @hookimpl
 def code_commit_commands():
@@ -49,18 +90,23 @@ def code_commit_commands():
         for name in ("start", "each")
     ]
 
+
 class Settings(BaseModel):
     times: int = 1
+
 
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
     times: int = 1
 
+
 class Owed(BaseModel):
     times: int
 
+
 class Unset(BaseModel):
     depth: int
+
 
 class Options(Strict):
     look: bool = False
@@ -70,27 +116,35 @@ class Options(Strict):
     def few(cls, times):
         return {1: 1, 2: 2, 3: 3}[times]
 
+
 def tell(run):
     return Result(Outcome.REACHED, f"options: {run.options!r}")
+
 
 def lost(options, ask):
     raise KeyError("root")
 
+
 def nowhere(options, ask):
     return Path("no-such-folder")
+
 
 def asking(options, ask):
     return Path(ask("where?"))
 
+
 def quitting(options, ask):
     return None
+
 
 def arguments(parser):
     parser.add_argument("words", nargs="+")
 
+
 def start(host, arguments):
     host.out.line(host.start(host.parse([f"--{word}" for word in arguments.words])).summary)
     return 0
+
 
 def each(host, arguments):
     told = []
@@ -168,10 +222,11 @@ def test_a_mistake_of_a_flag_is_named(start_each):
         ("--strict --bare --look", "--bare and --strict cannot be used together: a run"),
         ("--look -m", "argument --model/-m: expected one argument"),
     ]
-    told = start_each(*(line for line, _ in mistakes))
+    errors = start_each(*(line for line, _ in mistakes))
     assert [
-        (name, text[: len(said)]) for (name, text), (_, said) in zip(told, mistakes, strict=True)
-    ] == [("UsageError", said) for _, said in mistakes]
+        (name, text[: len(message)])
+        for (name, text), (_, message) in zip(errors, mistakes, strict=True)
+    ] == [("UsageError", message) for _, message in mistakes]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +296,7 @@ def test_a_plugin_is_disabled_before_and_after_a_command(run, words):
 
 def test_a_run_that_the_user_quits_ends_with_an_event(run):
     finished = run("--quitting", "--json")
-    assert [(each["kind"], each["data"]["outcome"]) for each in finished.events] == [
+    assert [(event["kind"], event["data"]["outcome"]) for event in finished.events] == [
         ("run.finished", "reached")
     ]
 

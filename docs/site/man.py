@@ -39,16 +39,20 @@ Synopsis
 Description
 -----------
 
-**code-commit** changes a codebase through a language model, and lets the project's own build judge the change. It works
-in the current folder, the root of a git repository. A change is applied as a whole, or not at all, and each run can be
-undone. Without a command, the workflow runs that the flags choose: **committing-code**, unless a flag of another one is
-given.
+**code-commit** changes a codebase through a language model, and lets the project's own build judge
+the change. It works in the current folder, the root of a git repository. A change is applied as a
+whole, or not at all, and each run can be undone. Without a command, the workflow runs that the
+flags choose: **committing-code**, unless a flag of another one is given.
 """
 FILES = {
     "agent-config/query.txt": "The description of the change, unless a flag gives it.",
-    "agent-config/codeRollup.txt": "The code that the model sees; **code-commit rollup** writes it.",
+    "agent-config/codeRollup.txt": (
+        "The code that the model sees; **code-commit rollup** writes it."
+    ),
     "agent-config/PROVIDER-key.txt": "The key of a provider, such as agent-config/gemini-key.txt.",
-    "agent-config/config.toml": "The settings of the project; **code-commit config** prints all settings.",
+    "agent-config/config.toml": (
+        "The settings of the project; **code-commit config** prints all settings."
+    ),
     "build.sh": "Checks the project: exit code 0 means success.",
     "logs/": "A folder for each run.",
 }

@@ -32,7 +32,10 @@ class GreetTest(unittest.TestCase):
     def test_one(self):
         self.assertEqual(greet("Ada"), "Hello, Ada!")
 """
-MORE = '\n    def test_many(self):\n        self.assertEqual(greet(["Ada", "Alan"]), "Hello, Ada and Alan!")\n'
+MORE = """
+    def test_many(self):
+        self.assertEqual(greet(["Ada", "Alan"]), "Hello, Ada and Alan!")
+"""
 WRONG = "def greet(names):\n    return f\"Hello, {' and '.join(names)}!\"\n"
 RIGHT = WRONG.replace("    ret", "    if isinstance(names, str):\n        names = [names]\n    ret")
 QUERY = "Let greet take a list of names as well. Add a test."

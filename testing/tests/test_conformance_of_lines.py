@@ -163,7 +163,7 @@ class TestLines(ProviderConformance):
             {"name": call.name, "arguments": call.raw or json.dumps(call.arguments)}
             for call in reply.tool_calls
         ]
-        words = {known: word for word, known in ENDINGS.items()} | {Finish.CUT: "a new word"}
+        words = {finish: word for word, finish in ENDINGS.items()} | {Finish.CUT: "a new word"}
         last: dict[str, object] = {
             "calls": calls,
             "done": words[finish] if isinstance(finish, Finish) else finish,

@@ -111,10 +111,10 @@ class OwnProvider:
                     words=words,
                     retry_after=wait and int(wait),
                 )
-            said = reply_member(last, "say", str) or ""
-            text += said
+            piece = reply_member(last, "say", str) or ""
+            text += piece
             call.progress(StreamEvent("", line))
-            call.progress(Delta("text", said))
+            call.progress(Delta("text", piece))
         if self.needs_an_end and "done" not in last:
             raise ProviderError(
                 "the reply ended early", kind="network" if call.stream else "invalid_response"
@@ -200,7 +200,7 @@ class TestOwn(CompleteConformance):
         )
 
     def end(self, reply: Reply):
-        words = {known: word for word, known in FINISH.items()} | {Finish.CUT: "a new word"}
+        words = {finish: word for word, finish in FINISH.items()} | {Finish.CUT: "a new word"}
         counted = {"in": reply.usage.input, "out": reply.usage.output} if reply.usage else {}
         finish = Finish.STOP if reply.finish is None else reply.finish
         return {"done": words[finish] if isinstance(finish, Finish) else finish, **counted}
@@ -245,10 +245,10 @@ class CatchesEverything(OwnProvider):
 
 class KeepsDeltas(OwnProvider):
     def attempt(self, call):
-        kept = []
-        completion = super().attempt(replace(call, progress=kept.append))
-        for each in kept:
-            call.progress(each)
+        arrived = []
+        completion = super().attempt(replace(call, progress=arrived.append))
+        for piece in arrived:
+            call.progress(piece)
         return completion
 
 

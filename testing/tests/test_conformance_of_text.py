@@ -44,10 +44,10 @@ class TextWire:
     def decode(self, status, headers, body) -> Completion:
         if status >= 400:
             raise reply_error(status, words=str(reply_object(body, status, headers).get("error")))
-        found = [
+        data_lines = [
             line.removeprefix(b"data:") for line in body.splitlines() if line.startswith(b"data:{")
         ]
-        events = [reply_object(line) for line in found or [b""]]
+        events = [reply_object(line) for line in data_lines or [b""]]
         text = "".join(reply_member(event, "token", str) or "" for event in events)
         parts = [Text(text)] if text else []
         word = reply_member(events[-1], "end", str) or ""
@@ -82,7 +82,7 @@ class TestText(ProviderConformance):
         if reply.status >= 400:
             return reply.status, reply.headers, json.dumps({"error": reply.text}).encode()
         finish = Finish.STOP if reply.finish is None else reply.finish
-        words = {known: word for word, known in ENDINGS.items()} | {Finish.CUT: "a new word"}
+        words = {finish: word for word, finish in ENDINGS.items()} | {Finish.CUT: "a new word"}
         last: dict[str, object] = {"end": words[finish] if isinstance(finish, Finish) else finish}
         if reply.usage is not None:
             last |= {"in": reply.usage.input, "out": reply.usage.output}

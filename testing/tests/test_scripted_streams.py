@@ -59,19 +59,21 @@ def arrived(server, protocol="openai", **request) -> bytes:
 
 def events(body: bytes) -> list[tuple[str, Any]]:
     """Return the name and the document of each event, comments left out."""
-    found = []
+    events_read = []
     for block in body.replace(b"\r\n", b"\n").decode().split("\n\n")[:-1]:
         fields = [line.partition(": ") for line in block.split("\n") if not line.startswith(":")]
         values = {name: value for name, _, value in fields}
         if values:
             data = values["data"]
-            found.append((values.get("event", ""), data if data == "[DONE]" else json.loads(data)))
-    return found
+            events_read.append(
+                (values.get("event", ""), data if data == "[DONE]" else json.loads(data))
+            )
+    return events_read
 
 
 def test_openai_streams_text_usage_and_its_end(server):
     server.script(Reply("Hi there", usage=Usage(7, 3)))
-    *chunks, usage, done = [document for _, document in events(arrived(server))]
+    *chunks, usage, end = [document for _, document in events(arrived(server))]
     assert [chunk["choices"][0]["delta"] for chunk in chunks] == [
         {"role": "assistant", "content": ""},
         {"content": "Hi th"},
@@ -81,7 +83,7 @@ def test_openai_streams_text_usage_and_its_end(server):
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
     assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None, None, None, "stop"]
     assert [chunk["usage"] for chunk in chunks] == [None] * 4
-    assert (usage["choices"], usage["usage"]["prompt_tokens"], done) == ([], 7, "[DONE]")
+    assert (usage["choices"], usage["usage"]["prompt_tokens"], end) == ([], 7, "[DONE]")
 
 
 def test_openai_sends_usage_only_if_it_is_asked_for(server):

@@ -22,15 +22,23 @@ PLUGIN = """
 import os, signal, sys
 from code_commit.plugin_api import CommandDefinition, hookimpl
 
+
 @hookimpl
 def code_commit_commands():
-    return [CommandDefinition("look", "Look around.", "look_plugin:look", arguments="look_plugin:arguments")]
+    return [
+        CommandDefinition(
+            "look", "Look around.", "look_plugin:look", arguments="look_plugin:arguments"
+        )
+    ]
+
 
 def arguments(parser):
     parser.add_argument("what", nargs="?", default="all")
 
+
 def look(host, arguments):
     import importlib.metadata, json, locale, tempfile, threading, time
+
     if arguments.what == "wait":
         print("ready", flush=True)
         sys.stdin.read()
@@ -41,13 +49,25 @@ def look(host, arguments):
         threading.Thread(target=lambda: (time.sleep(0.01), print("the thread has ended"))).start()
         return 0
     seen = {
-        "argv": [sys.argv, sys.orig_argv], "environ": dict(os.environ), "folder": os.getcwd(), "path": sys.path,
-        "main": sys.modules["__main__"].__file__, "flags": repr(sys.flags), "zone": [time.tzname, time.timezone],
-        "temporary": tempfile.gettempdir(), "umask": os.umask(0o22), "parents": [os.getpgrp(), os.getsid(0)],
-        "streams": [[s.name, s.fileno(), s.encoding, s.errors, s.line_buffering] for s in (sys.stdin, sys.stdout, sys.stderr)],
-        "descriptors": sorted(os.listdir("/proc/self/fd"))[:3], "threads": threading.active_count(),
+        "argv": [sys.argv, sys.orig_argv],
+        "environ": dict(os.environ),
+        "folder": os.getcwd(),
+        "path": sys.path,
+        "main": sys.modules["__main__"].__file__,
+        "flags": repr(sys.flags),
+        "zone": [time.tzname, time.timezone],
+        "temporary": tempfile.gettempdir(),
+        "umask": os.umask(0o22),
+        "parents": [os.getpgrp(), os.getsid(0)],
+        "streams": [
+            [s.name, s.fileno(), s.encoding, s.errors, s.line_buffering]
+            for s in (sys.stdin, sys.stdout, sys.stderr)
+        ],
+        "descriptors": sorted(os.listdir("/proc/self/fd"))[:3],
+        "threads": threading.active_count(),
         "signals": {str(n): str(signal.getsignal(n)).partition(" at ")[0] for n in (2, 13, 15, 17)},
-        "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])), "locale": locale.setlocale(locale.LC_ALL),
+        "blocked": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])),
+        "locale": locale.setlocale(locale.LC_ALL),
         "distributions": sorted(d.name for d in importlib.metadata.distributions()),
     }
     json.dump(seen, sys.stdout)

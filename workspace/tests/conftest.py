@@ -31,16 +31,18 @@ def _git_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _handles_in(folder: str) -> set[tuple[str, str]]:
-    """Return the open handles of this process that lead into `folder`; where no system tells, none."""
-    found = set()
+    """Return the open handles of this process that lead into `folder`; where no system tells,
+    none.
+    """
+    handles = set()
     with suppress(OSError):
         for number in os.listdir("/proc/self/fd"):  # noqa: PTH208 - twice for each test
             with suppress(OSError):
-                found.add((number, os.readlink(f"/proc/self/fd/{number}")))  # noqa: PTH115 - as above
+                handles.add((number, os.readlink(f"/proc/self/fd/{number}")))  # noqa: PTH115 - as above
     # A sandbox that nobody closed keeps its folder.
     return {
         handle
-        for handle in found
+        for handle in handles
         if handle[1].startswith(folder) and "/code-commit/sandbox/" not in handle[1]
     }
 
@@ -246,7 +248,7 @@ def by_plain_account() -> Iterator[Callable[[str], str]]:
         environ = {"PATH": "/usr/bin:/bin", "HOME": name, "PYTHONPATH": str(source)}
 
         def run(script: str) -> str:
-            done = subprocess.run(
+            completed = subprocess.run(
                 [*python, _IN_SANDBOX, str(home / "project"), script],
                 env=environ,
                 cwd="/",
@@ -254,7 +256,7 @@ def by_plain_account() -> Iterator[Callable[[str], str]]:
                 text=True,
                 check=False,
             )
-            assert done.returncode == 0, done.stderr
-            return done.stdout
+            assert completed.returncode == 0, completed.stderr
+            return completed.stdout
 
         yield run

@@ -84,10 +84,10 @@ def test_the_kernel_would_do_the_same(root, tmp_path, line):
     show.chmod(0o755)
     script = root / "build.sh"
     script.write_text(line.replace("SHOW", str(show)) + "\n")
-    ours = run(root, tmp_path).output
+    output = run(root, tmp_path).output
     script.chmod(0o755)
     kernel = subprocess.run(["./build.sh"], cwd=root, capture_output=True, check=True).stdout
-    assert ours == kernel.replace(b"./build.sh", b"build.sh")
+    assert output == kernel.replace(b"./build.sh", b"build.sh")
 
 
 @pytest.mark.parametrize("mode", ["off", "require"])
@@ -109,10 +109,10 @@ def test_builds_for_real(request, root, tmp_path, mode, script, ending):
 
 
 def refusal(command, script):
-    with pytest.raises(NotReady) as told:
+    with pytest.raises(NotReady) as caught:
         command(script)
-    assert told.value.hint
-    return told.value.message
+    assert caught.value.hint
+    return caught.value.message
 
 
 @pytest.mark.parametrize(
@@ -293,6 +293,6 @@ def test_an_interpreter_that_the_sandbox_hides(
     if place == "home/bin":
         assert build("require") == b"<build.sh>"
         return
-    with pytest.raises(NotReady, match=r"which builds in the sandbox do not see") as told:
+    with pytest.raises(NotReady, match=r"which builds in the sandbox do not see") as caught:
         build("require")
-    assert told.value.hint == "use one in another folder, or pass --sandbox off"
+    assert caught.value.hint == "use one in another folder, or pass --sandbox off"

@@ -76,8 +76,8 @@ def workspace(tmp_path, home):
 def test_what_a_change_would_do_is_shown(workspace, changes, lines):
     before = sorted(workspace.root.rglob("*"))
     shown = workspace.diff(changes).splitlines()
-    ours = ("diff --git", "index ", "new file mode", "deleted file mode")
-    assert sorted(line for line in shown if not line.startswith(ours)) == sorted(lines)
+    headers = ("diff --git", "index ", "new file mode", "deleted file mode")
+    assert sorted(line for line in shown if not line.startswith(headers)) == sorted(lines)
     assert sorted(workspace.root.rglob("*")) == before
 
 
@@ -92,9 +92,9 @@ def test_a_diff_of_too_much_is_not_made(workspace, changes, size):
     assert workspace.diff(changes, most=size)
     with pytest.raises(
         NotReady, match=re.escape(f"the diff is larger than {size // 2**20} MiB")
-    ) as told:
+    ) as caught:
         workspace.diff(changes, most=size - 1)
-    assert told.value.hint == "`git diff` shows uncommitted changes of any size"
+    assert caught.value.hint == "`git diff` shows uncommitted changes of any size"
 
 
 def test_a_diff_that_cannot_be_written_is_an_error(workspace):

@@ -182,12 +182,12 @@ def test_git_is_never_taken_from_a_folder_that_builds_can_write(
         assert "+new" in workspace.diff([Change("file", b"new\n")])
     assert not list(root.rglob("ran"))
     monkeypatch.setenv("PATH", str(tmp_path / folder))
-    with pytest.raises(NotReady) as told:
+    with pytest.raises(NotReady) as caught:
         Git(root, writable=[Path("~/other"), Path("~/tool")]).run(["version"])
-    assert told.value.message == (
+    assert caught.value.message == (
         f"sandbox.writable: {tmp_path}/tool holds {tmp_path / folder}/git, which a build could replace"
     )
-    assert told.value.hint == "open only the folders in it that builds need"
+    assert caught.value.hint == "open only the folders in it that builds need"
 
 
 def test_a_repository_cannot_make_git_run_programs(root, tmp_path):

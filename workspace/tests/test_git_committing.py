@@ -62,7 +62,7 @@ def test_every_file_that_differs_is_an_entry(root, commit):
         StatusEntry("M", " ", "staged"),
         StatusEntry("?", "?", "new folder/über"),
     ]
-    assert [(each.staged, each.unstaged, each.unmerged) for each in entries] == [
+    assert [(entry.staged, entry.unstaged, entry.unmerged) for entry in entries] == [
         (False, True, False),
         (False, True, False),
         (True, False, False),
@@ -94,10 +94,10 @@ def test_an_unfinished_operation_is_named(root, commit, operation):
     (root / "changed").write_text("here\n")
     plain(root, "commit", "-qam", "here")
     plain(root, operation, "other~1" if operation == "revert" else "other")
-    with pytest.raises(NotReady) as told:
+    with pytest.raises(NotReady) as caught:
         commit.require_settled()
-    assert told.value.message == f"a {operation} is in progress in {root}"
-    assert told.value.hint == "finish or abort it, then run again"
+    assert caught.value.message == f"a {operation} is in progress in {root}"
+    assert caught.value.hint == "finish or abort it, then run again"
     plain(root, operation, "--abort")
     commit.require_settled()
 
@@ -110,9 +110,9 @@ def test_a_patch_series_that_stopped_is_a_rebase(root, commit):
 
 @pytest.mark.parametrize("who", ["AUTHOR", "COMMITTER"])
 def test_an_author_that_git_does_not_know_is_told(commit, monkeypatch, who):
-    for each in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{each}_NAME", "A")
-        monkeypatch.setenv(f"GIT_{each}_EMAIL", "a@b.example")
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "A")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@b.example")
     assert commit.unknown_author() is None
     monkeypatch.setenv(f"GIT_{who}_NAME", "")
     assert "empty ident name" in commit.unknown_author()

@@ -36,7 +36,7 @@ def test_a_configuration_file_is_read_as_git_reads_it(tmp_path, home):
         listing = listed_by_git(file).split("\0")[:-1]
         entries = [
             (name, value if line else "true")
-            for name, line, value in (each.partition("\n") for each in listing)
+            for name, line, value in (entry.partition("\n") for entry in listing)
         ]
         assert parse_config(text, "config") == entries
 

@@ -62,25 +62,25 @@ def test_what_is_broken_is_named(root, harm, told):
     git = Git(root)
     with pytest.raises(NotReady, match=told) as error:
         git.run(["commit", "-q", "-m", "x"]) if harm is harm_logs else git.list_files()
-    asked = error.value.message.startswith(f"git does not work in {root}: ")
-    assert error.value.hint == ("run `git status` there to see why" if asked else "")
+    starts = error.value.message.startswith(f"git does not work in {root}: ")
+    assert error.value.hint == ("run `git status` there to see why" if starts else "")
 
 
 def test_a_listing_needs_a_repository(tmp_path, home):
-    with pytest.raises(NotReady, match="is not in a git repository") as told:
+    with pytest.raises(NotReady, match="is not in a git repository") as caught:
         Git(tmp_path).list_files()
-    assert told.value.hint == "run `git init` there"
-    with pytest.raises(GitError, match=f"^not a git repository: {tmp_path}$") as told:
+    assert caught.value.hint == "run `git init` there"
+    with pytest.raises(GitError, match=f"^not a git repository: {tmp_path}$") as caught:
         Git(tmp_path).layout()
-    assert told.value.hint == "run `git init` there"
+    assert caught.value.hint == "run `git init` there"
 
 
 def test_the_folder_of_git_is_no_project(root):
     with pytest.raises(
         NotReady, match=r"\.git is the git folder of a repository, not its work tree"
-    ) as told:
+    ) as caught:
         Git(root / ".git").require_repository()
-    assert told.value.hint == "run `git status` there to see why"
+    assert caught.value.hint == "run `git status` there to see why"
 
 
 def test_a_folder_that_is_missing_is_named(tmp_path, home):
@@ -94,7 +94,7 @@ def test_a_folder_that_is_missing_is_named(tmp_path, home):
         Git(tmp_path / "missing").run(["version"], env=NO_REPOSITORY)
 
 
-# --- the common folder ------------------------------------------------------------------------------------------------
+# --- the common folder ----------------------------------------------------------------------------
 
 REMOVED = """
 import os, sys
@@ -115,10 +115,10 @@ os._exit(0)
 
 
 def test_an_exit_at_once_leaves_no_folder(root):
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", REMOVED, str(root)], capture_output=True, check=True
     )
-    folder = Path(done.stdout.decode().strip())
+    folder = Path(completed.stdout.decode().strip())
     assert folder.name.startswith("code-commit-git-")
     assert not folder.exists()
 
@@ -130,9 +130,9 @@ def test_a_folder_that_cannot_be_made_is_told(root, monkeypatch):
     monkeypatch.setattr(tempfile, "mkdtemp", full)
     with pytest.raises(
         NotReady, match="cannot create a temporary folder for git: No space left on device"
-    ) as told:
+    ) as caught:
         Git(root).head()
-    assert told.value.hint == "set TMPDIR to a folder with free space outside the project"
+    assert caught.value.hint == "set TMPDIR to a folder with free space outside the project"
 
 
 def test_a_configuration_that_cannot_be_written_is_told(root):
@@ -153,7 +153,7 @@ def test_a_build_cannot_write_to_the_folder(real, place, tmp_path, monkeypatch):
     folder = CommonFolder(Path(real))
     path = folder.path
     assert path.parent == Path(place.format(usual=tmp_path))
-    names = {str(each.relative_to(path)) for each in path.rglob("*")}
+    names = {str(entry.relative_to(path)) for entry in path.rglob("*")}
     links = "HEAD info/exclude logs objects packed-refs refs reftable shallow worktrees"
     assert names == {"info", "info/attributes", *links.split()}
     assert {str((path / name).readlink()) for name in links.split()} == {

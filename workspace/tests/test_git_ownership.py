@@ -69,10 +69,13 @@ def test_the_last_safe_directories_count(root, home, folders, trusted):
     if trusted:
         Git(root).require_repository()
     else:
-        with pytest.raises(NotReady, match=f"at '{root}': {root} belongs to another user") as told:
+        with pytest.raises(
+            NotReady, match=f"at '{root}': {root} belongs to another user"
+        ) as caught:
             Git(root).require_repository()
         assert (
-            told.value.hint == f"if you trust it, `git config --global --add safe.directory {root}`"
+            caught.value.hint
+            == f"if you trust it, `git config --global --add safe.directory {root}`"
         )
 
 

@@ -59,10 +59,10 @@ def test_commands_that_read_run(git, args):
     ],
 )
 def test_commands_that_may_write_do_not_run(git, args, named):
-    with pytest.raises(NotReady) as told:
+    with pytest.raises(NotReady) as caught:
         git.run(args, reads_only=True)
-    assert told.value.message == f"a workflow that does not write ran `{named}`"
-    assert told.value.hint.startswith(
+    assert caught.value.message == f"a workflow that does not write ran `{named}`"
+    assert caught.value.hint.startswith(
         "this is a bug in its plugin: only git commands that read are allowed"
     )
     assert (git.root / "a.txt").read_text() == "new\n"

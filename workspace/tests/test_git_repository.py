@@ -21,10 +21,10 @@ AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol
 
 
 def plain_git(folder: Path, *args: str) -> str:
-    done = subprocess.run(
+    completed = subprocess.run(
         ["git", *AUTHOR, *args], cwd=folder, check=True, capture_output=True, text=True
     )
-    return done.stdout.strip()
+    return completed.stdout.strip()
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def commit(folder: Path, text: str = "new\n", **options: bool) -> str:
     return plain_git(folder, "show", "HEAD:./a.txt")
 
 
-# --- repositories of every kind ---------------------------------------------------------------------------------------
+# --- repositories of every kind -------------------------------------------------------------------
 
 
 def linked(tmp_path: Path, make: Make) -> Path:
@@ -159,7 +159,7 @@ def test_every_kind_of_repository_can_be_read_and_committed_to(tmp_path, make, k
     folder = kind(tmp_path, make)
     git = Git(folder)
     layout = git.layout()
-    asked = plain_git(
+    answer = plain_git(
         folder,
         *("rev-parse", "--show-toplevel", "--show-object-format", "HEAD"),
         *("--path-format=absolute", "--git-path", "index"),
@@ -169,7 +169,7 @@ def test_every_kind_of_repository_can_be_read_and_committed_to(tmp_path, make, k
         layout.object_format,
         git.head(),
         str(layout.index),
-    ] == asked.splitlines()
+    ] == answer.splitlines()
     assert "a.txt" in git.list_files()
     assert commit(folder) == "new"
     assert plain_git(folder, "log", "-1", "--format=%an %s", "HEAD") == "Home second"
@@ -189,7 +189,7 @@ def test_a_worktree_has_settings_of_its_own_where_they_are_enabled(tmp_path, mak
     assert plain_git(root, "log", "-1", "--format=%an") == author
 
 
-# --- submodules -------------------------------------------------------------------------------------------------------
+# --- submodules -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("ignore", ["none", "untracked"])
@@ -252,7 +252,7 @@ def test_a_broken_submodule_breaks_nothing(tmp_path, make):
     assert commit(root) == "new"
 
 
-# --- the user's own configuration -------------------------------------------------------------------------------------
+# --- the user's own configuration -----------------------------------------------------------------
 
 
 def test_the_users_own_filters_run_for_commits_alone(root, home, tmp_path):
@@ -324,10 +324,10 @@ def test_hooks_run_where_no_model_can_write(root, home, tmp_path):
     (root / ".husky/pre-commit").symlink_to(hook)
     for place in (".husky", str(root / ".husky")):
         plain_git(root, "config", "core.hooksPath", place)
-        with pytest.raises(NotReady, match="where a model can write") as told:
+        with pytest.raises(NotReady, match="where a model can write") as caught:
             Git(root).run(["commit", "--allow-empty", "-qm", "x"], hooks=True)
         assert (
-            told.value.hint
+            caught.value.hint
             == "set core.hooksPath to a folder outside the project, or commit without hooks"
         )
     assert not marker.exists()
@@ -396,7 +396,7 @@ def test_no_program_on_the_path_is_taken_from_the_project(root, home, tmp_path, 
     assert not marker.exists()
 
 
-# --- reading --------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def test_no_attribute_hides_a_change(root):
@@ -431,18 +431,18 @@ def test_a_common_folder_that_was_planted_configures_nothing(root, tmp_path):
 
 
 def test_what_a_killed_process_left_is_removed(root):
-    kept, left = CommonFolder(root / ".git"), CommonFolder(root / ".git")
+    used, left = CommonFolder(root / ".git"), CommonFolder(root / ".git")
     place = left.path.parent
     copy, young = (place / f"{left.path.name}-{name}" for name in ("left", "young"))
     left.path.rename(copy)  # without its lock
     del left
     young.mkdir()  # its process may not have its lock yet
     old = time.time() - 3600
-    for path in (kept.path, copy):
+    for path in (used.path, copy):
         os.utime(path, (old, old))
     (place / "code-commit-git-link").unlink(missing_ok=True)
     fresh = CommonFolder(root / ".git")
-    assert [path.exists() for path in (kept.path, fresh.path, young, copy)] == [
+    assert [path.exists() for path in (used.path, fresh.path, young, copy)] == [
         True,
         True,
         True,

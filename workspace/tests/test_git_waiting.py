@@ -64,14 +64,14 @@ def test_a_pipe_in_place_of_a_control_file_is_named(root, name):
         (root / ".git").rename(root / "elsewhere")
     replace_by_pipe(root / name)
     begin = time.monotonic()
-    with pytest.raises(NotReady) as told:
+    with pytest.raises(NotReady) as caught:
         Git(root).run(LIST)
     assert time.monotonic() - begin < 5
     assert (
-        told.value.message
+        caught.value.message
         == f"{root / name} is a named pipe, not a file: git would wait for it forever"
     )
-    assert told.value.hint == "delete it, then run again"
+    assert caught.value.hint == "delete it, then run again"
 
 
 @pytest.mark.parametrize("name", [".gitattributes", "sub/.gitattributes"])

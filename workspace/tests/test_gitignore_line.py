@@ -76,9 +76,9 @@ def test_other_lines_do_not_count(root: Path, text: str) -> None:
 
 def test_a_missing_or_linked_file_holds_no_line(root: Path) -> None:
     (root / ".gitignore").rename(root / "real")
-    with pytest.raises(NotReady, match=re.escape(f"{root / '.gitignore'} is missing; ")) as told:
+    with pytest.raises(NotReady, match=re.escape(f"{root / '.gitignore'} is missing; ")) as caught:
         check_private_folder(root, hint="run `init`")
-    assert told.value.hint == "run `init`"
+    assert caught.value.hint == "run `init`"
     (root / ".gitignore").symlink_to("real")
     with pytest.raises(NotReady, match="it is a link"):  # git does not follow it either
         require_gitignore_line(root)
@@ -169,7 +169,7 @@ def test_git_agrees_that_keys_are_ignored_whenever_the_check_passes(
         require_gitignore_line(root)
     except NotReady:
         return
-    done = subprocess.run(
+    completed = subprocess.run(
         [*git, "check-ignore", "-q", "--no-index", "agent-config/openai-key.txt"], check=False
     )
-    assert done.returncode == 0
+    assert completed.returncode == 0

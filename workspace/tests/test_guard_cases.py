@@ -100,7 +100,7 @@ def test_all_cases_together_get_the_same_verdicts(guard, content):
     alone = [
         path
         for path in rows
-        if not any(other.startswith(path.removeprefix("./") + "/") for other in rows)
+        if not any(row.startswith(path.removeprefix("./") + "/") for row in rows)
     ]
     refused = {refusal.path for refusal in guard.check([Change(path, content) for path in alone])}
     assert refused == {path for path in alone if rows[path]["expect"] == "reject"}

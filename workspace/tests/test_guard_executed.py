@@ -22,9 +22,9 @@ def workspace(tmp_path_factory):
 
 
 def warnings(workspace, *changes):
-    told: list[str] = []
-    assert workspace.check(changes, warn=told.append) == ()
-    return told
+    warned: list[str] = []
+    assert workspace.check(changes, warn=warned.append) == ()
+    return warned
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,11 @@ def test_what_is_deleted_is_not_told(workspace):
 
 
 def test_many_share_one_warning(workspace):
-    told = warnings(workspace, *(Change(f".husky/{number:02}", b"x") for number in range(22)))
-    assert told[:20] == [f".husky/{number:02}: {TOLD}" for number in range(20)]
-    assert told[20:] == [".husky/20 and 1 more: other programs run commands from these files, too"]
+    warned = warnings(workspace, *(Change(f".husky/{number:02}", b"x") for number in range(22)))
+    assert warned[:20] == [f".husky/{number:02}: {TOLD}" for number in range(20)]
+    assert warned[20:] == [
+        ".husky/20 and 1 more: other programs run commands from these files, too"
+    ]
     assert (
         len(warnings(workspace, *(Change(f".idea/{number:02}", b"x") for number in range(20))))
         == 20

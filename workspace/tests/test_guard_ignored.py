@@ -131,11 +131,11 @@ def lay_out(root, rule_set, existing):
 
 def git_ignores(root, path):
     """git's verdict on one path, asked in another way: as an argument, without a batch."""
-    done = subprocess.run(
+    completed = subprocess.run(
         ["git", "check-ignore", "-q", "--no-index", f"./{path}"], cwd=root, check=False
     )
-    assert done.returncode in {0, 1}
-    return done.returncode == 0
+    assert completed.returncode in {0, 1}
+    return completed.returncode == 0
 
 
 @settings(max_examples=RULE_SETS)

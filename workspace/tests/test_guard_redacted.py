@@ -1,4 +1,6 @@
-"""A key in a file survives a model that writes back the mark which it was shown in the key's place."""
+"""A key in a file survives a model that writes back the mark which it was shown in the key's
+place.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,11 @@ def judged(tmp_path, git_init):
     def judged(changes: dict[str, str | None]) -> dict[str, str]:
         with ProjectTree(tmp_path) as tree:
             guard = Guard(tree, Git(tmp_path), (), redactor=redactor)
-            given = [
+            judged_changes = [
                 Change(path, None if text is None else text.encode())
                 for path, text in changes.items()
             ]
-            return {refusal.path: refusal.then for refusal in guard.check(given)}
+            return {refusal.path: refusal.then for refusal in guard.check(judged_changes)}
 
     return judged
 

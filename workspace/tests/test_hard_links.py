@@ -37,8 +37,8 @@ def root(tmp_path):
 
 
 def linked(root: Path) -> list[list[str]]:
-    found = linked_elsewhere(str(root), skip=[str(root / "skipped")])
-    return sorted(sorted(os.path.relpath(path, root) for path in paths) for paths in found)
+    links = linked_elsewhere(str(root), skip=[str(root / "skipped")])
+    return sorted(sorted(os.path.relpath(path, root) for path in paths) for paths in links)
 
 
 def test_copies_keep_what_the_files_were(root, tmp_path):
@@ -46,8 +46,8 @@ def test_copies_keep_what_the_files_were(root, tmp_path):
     own = (root / "own").stat().st_ino
     replace_by_copies(linked_elsewhere(str(root), skip=[str(root / "skipped")]))
     assert linked(root) == []
-    copy, other = (root / "a").stat(), (tmp_path / "cache/a").stat()
-    assert copy.st_ino == (root / "sub/a").stat().st_ino != other.st_ino
+    copy, cached = (root / "a").stat(), (tmp_path / "cache/a").stat()
+    assert copy.st_ino == (root / "sub/a").stat().st_ino != cached.st_ino
     assert (root / "own").stat().st_ino == own
     for name in ("a", "sub/a", "sub/b", "../cache/a"):
         assert (root / name).read_text() == "theirs"
@@ -86,10 +86,10 @@ def test_what_was_replaced_or_removed_meanwhile_is_left_alone(root):
 def test_what_cannot_be_replaced_is_named(root, request):
     (root / "sub").chmod(0o500)
     request.getfixturevalue("no_privileges")
-    with pytest.raises(NotReady) as told:
+    with pytest.raises(NotReady) as caught:
         replace_by_copies([[str(root / "sub/b")]])
-    assert told.value.message == (
+    assert caught.value.message == (
         f"{root}/sub/b is hard-linked to a file outside the project, and cannot be copied: Permission denied"
     )
-    assert told.value.hint == "remove it, or pass --sandbox off"
+    assert caught.value.hint == "remove it, or pass --sandbox off"
     (root / "sub").chmod(0o700)

@@ -111,13 +111,15 @@ PROJECT = ("--bind", "project", "project")
     ],
 )
 def test_mounts_in_writable_folders_hold_the_folders_above_them(base, mounts, expected):
-    given = [mount_in(base, *mount) for mount in mounts]
+    base_mounts = [mount_in(base, *mount) for mount in mounts]
     arguments = arrange(
-        given, root=f"{base}/project", private=f"{base}/private", empty=f"{base}/empty"
+        base_mounts, root=f"{base}/project", private=f"{base}/private", empty=f"{base}/empty"
     ).arguments
     options = ("--bind", "--ro-bind", "--perms", "0555", "--tmpfs")
     assert arguments == [
-        each if each in options else f"{base}/{each}" for row in expected for each in row
+        argument if argument in options else f"{base}/{argument}"
+        for row in expected
+        for argument in row
     ]
 
 

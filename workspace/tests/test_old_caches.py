@@ -39,7 +39,7 @@ def make_cache(place: Path, sandbox_home: Path) -> Callable[..., Path]:
         folder = Path(private.cache).parent
         Path(private.cache, "made").touch()
         if running:
-            kept.append(private)
+            still_open.append(private)
         else:
             private.close()
         if gone:
@@ -47,7 +47,7 @@ def make_cache(place: Path, sandbox_home: Path) -> Callable[..., Path]:
         os.utime(folder, (time.time() - days * DAY,) * 2)
         return folder
 
-    kept: list[PrivateFolders] = []
+    still_open: list[PrivateFolders] = []
     return make
 
 
@@ -60,7 +60,7 @@ def wait_for_the_search() -> None:
 def test_old_caches_are_removed_at_a_start(
     sandboxed: Callable[..., ProcessResult], place: Path, make_cache: Callable[..., Path]
 ) -> None:
-    kept = [
+    remaining = [
         make_cache("used", days=29),
         make_cache("running", days=40, running=True),
         make_cache("gone today", days=0.5, gone=True),
@@ -73,7 +73,7 @@ def test_old_caches_are_removed_at_a_start(
     assert sandboxed("touch ~/.cache/mine").passed
     wait_for_the_search()
 
-    assert [folder for folder in kept if not (folder / "cache/made").exists()] == []
+    assert [folder for folder in remaining if not (folder / "cache/made").exists()] == []
     assert [folder for folder in removed if folder.exists()] == []
     assert (place / "f/cache").exists()
     assert list(place.glob("removed-*")) == []

@@ -43,8 +43,8 @@ def root(small_project):
 
 
 def kill_while_applying(root):
-    done = subprocess.run([sys.executable, "-c", KILLED, str(root)], check=False)
-    assert done.returncode == -9
+    completed = subprocess.run([sys.executable, "-c", KILLED, str(root)], check=False)
+    assert completed.returncode == -9
     assert ((root / "a").read_text(), (root / "b").read_text()) == ("new", "old")
 
 
@@ -76,15 +76,15 @@ def test_whoever_opens_it_finds_the_project_whole(root, writes):
 
 
 def test_nobody_reads_half_a_change_of_a_run_that_goes_on(root):
-    with held_by_another(root) as other:
+    with held_by_another(root) as holder:
         with Workspace.open(root, writes=False) as workspace:
             assert workspace.tree.read("a") == b"old"
         journal = root / "agent-config/.code-commit/journal/active"
         journal.mkdir(parents=True)
-        with pytest.raises(NotReady, match=f"process {other.pid}, run the-other"):
+        with pytest.raises(NotReady, match=f"process {holder.pid}, run the-other"):
             Workspace.open(root, writes=False)
         journal.rmdir()
-        other.stdin.close()
+        holder.stdin.close()
 
 
 def test_a_reader_holds_no_lock_and_changes_nothing(root):
@@ -171,9 +171,9 @@ def test_a_run_needs_enough_open_files(root, monkeypatch, limit, enough):
     else:
         with pytest.raises(
             NotReady, match="a process may open only 63 files here, too few to run"
-        ) as told:
+        ) as caught:
             Workspace.open(root, writes=True)
-        assert told.value.hint == "raise it: ulimit -n 256"
+        assert caught.value.hint == "raise it: ulimit -n 256"
 
 
 def test_a_folder_that_is_missing_cannot_be_opened(tmp_path):
@@ -219,8 +219,8 @@ def test_a_closed_workspace_leaves_no_handle_open(root, writes):
 
 
 def handles_below(root):
-    found = []
-    for each in Path("/proc/self/fd").iterdir():
+    targets = []
+    for handle in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # the handle on this folder itself
-            found.append(str(each.readlink()))
-    return [target for target in found if target.startswith(str(root))]
+            targets.append(str(handle.readlink()))
+    return [target for target in targets if target.startswith(str(root))]

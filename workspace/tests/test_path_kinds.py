@@ -1,4 +1,6 @@
-"""What is at a path of others is an answer, never an exception; and no module asks in another way."""
+"""What is at a path of others is an answer, never an exception; and no module asks in another
+way.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,14 @@ def test_no_module_asks_pathlib_which_raises(source):
         for node in ast.walk(ast.parse(source.read_text("utf-8")))
         if isinstance(node, ast.Call)
     ]
-    asked = [
+    questions = [
         func
         for func in calls
         if isinstance(func, ast.Attribute) and func.attr in RAISING | RAISING_TOO
     ]
     of_paths = [
         func
-        for func in asked
+        for func in questions
         if not (isinstance(func.value, ast.Name) and func.value.id == "entry")
     ]
     assert [f"line {func.lineno}: {func.attr}" for func in of_paths] == []
@@ -69,8 +71,8 @@ def test_a_closed_folder_raises_nothing(tmp_path, monkeypatch):
         try:
             with suppress(PermissionError):  # without capabilities, root may not enter it either
                 _become_nobody()
-            found = [name for name, ask in ASKING.items() if ask("closed/x")]
-            os.write(writer, repr(found).encode())
+            answered = [name for name, ask in ASKING.items() if ask("closed/x")]
+            os.write(writer, repr(answered).encode())
         finally:
             os._exit(0)
     os.close(writer)

@@ -61,7 +61,9 @@ def refusal_to_read(workspace, path):
 
 
 def refusals(workspace, path):
-    return [(each.rule, each.reason) for each in workspace.check([Change(path, b"changed\n")])]
+    return [
+        (refusal.rule, refusal.reason) for refusal in workspace.check([Change(path, b"changed\n")])
+    ]
 
 
 def diff(workspace, path):

@@ -60,10 +60,12 @@ def test_a_file_that_cannot_be_kept_is_not_changed(closed, monkeypatch):
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", no_link)
-    with ProjectTree(closed) as tree, pytest.raises(NotReady) as told:
+    with ProjectTree(closed) as tree, pytest.raises(NotReady) as caught:
         apply(tree, closed / HOME, [Change("made", b"new"), Change("file", b"new")])
-    assert told.value.message == "the change could not be staged in the journal: Permission denied"
-    assert told.value.hint == "no file was changed; fix the cause, then run again"
+    assert (
+        caught.value.message == "the change could not be staged in the journal: Permission denied"
+    )
+    assert caught.value.hint == "no file was changed; fix the cause, then run again"
     assert not (closed / "made").exists()
     assert list((closed / HOME / "journal").iterdir()) == []
 
@@ -153,9 +155,9 @@ def test_a_private_repository_that_cannot_be_replaced_is_named(tmp_path, no_priv
             (tmp_path / HOME).chmod(0o500)
             with pytest.raises(
                 NotReady, match=r"no-repository\.git cannot be replaced: Permission denied"
-            ) as told:
+            ) as caught:
                 Workspace.open(tmp_path, writes=True, repository="private")
-            assert told.value.hint == "remove it"
+            assert caught.value.hint == "remove it"
             (tmp_path / HOME).chmod(0o700)
         else:
             Workspace.open(tmp_path, writes=True, repository="private").close()
@@ -163,8 +165,8 @@ def test_a_private_repository_that_cannot_be_replaced_is_named(tmp_path, no_priv
 
 def test_what_cannot_be_read_is_compared_as_far_as_possible(closed):
     (closed / "agent-config/closed").mkdir(mode=0)
-    others = [f"agent-config/{number}/file" for number in range(8)]
-    for path in others:
+    paths = [f"agent-config/{number}/file" for number in range(8)]
+    for path in paths:
         (closed / path).parent.mkdir()
     (closed / "build.sh").chmod(0)
     check = IntegrityCheck(closed)
@@ -172,13 +174,13 @@ def test_what_cannot_be_read_is_compared_as_far_as_possible(closed):
     assert check.altered(before) == ()
     (closed / "build.sh").unlink()
     (closed / "build.sh").write_bytes(b"own")
-    for path in (*others, "open/.gitignore"):
+    for path in (*paths, "open/.gitignore"):
         (closed / path).write_bytes(b"*")
-    assert check.altered(before) == (*others, "build.sh", "open/.gitignore")
+    assert check.altered(before) == (*paths, "build.sh", "open/.gitignore")
 
 
 def test_files_in_other_folders_are_found_beside_one_that_is_closed(closed, tmp_path):
     for name in ("open/below", "build.sh"):
         os.link(closed / name, tmp_path / name.replace("/", "-"))
-    found = linked_elsewhere(str(closed), skip=[str(closed / ".git")])
-    assert sorted(found) == [[str(closed / "build.sh")], [str(closed / "open/below")]]
+    linked = linked_elsewhere(str(closed), skip=[str(closed / ".git")])
+    assert sorted(linked) == [[str(closed / "build.sh")], [str(closed / "open/below")]]

@@ -18,10 +18,10 @@ AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol
 
 
 def git(folder: Path, *args: str, stdin: str = "") -> str:
-    done = subprocess.run(
+    completed = subprocess.run(
         ["git", *AUTHOR, *args], cwd=folder, input=stdin, check=True, capture_output=True, text=True
     )
-    return done.stdout.strip()
+    return completed.stdout.strip()
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +59,8 @@ def refused(root: Path) -> str:
         "git cannot check": "fix the repository, then run again",
         f"{NAME} is a git repository": f"check its files; if they are yours, delete {NAME}/.git",
     }
-    found = [hint for begin, hint in hints.items() if caught.value.message.startswith(begin)]
-    assert not found or caught.value.hint.startswith(found[0])
+    expected = [hint for begin, hint in hints.items() if caught.value.message.startswith(begin)]
+    assert not expected or caught.value.hint.startswith(expected[0])
     return str(caught.value)
 
 
@@ -179,12 +179,12 @@ def test_a_project_below_the_top_has_its_own_folder(root):
 
 
 def test_a_submodule_and_a_linked_work_tree_are_projects(tmp_path, root):
-    other = tmp_path / "around"
-    other.mkdir()
-    git(other, "init", "-q")
-    git(other, "submodule", "add", "-q", str(root), "inside")
+    around = tmp_path / "around"
+    around.mkdir()
+    git(around, "init", "-q")
+    git(around, "submodule", "add", "-q", str(root), "inside")
     git(root, "worktree", "add", "-q", str(tmp_path / "linked"))
-    for project in (other / "inside", tmp_path / "linked"):
+    for project in (around / "inside", tmp_path / "linked"):
         check_private_folder(project)
         track(project, f"{NAME}/x")
         assert "git tracks" in refused(project)

@@ -35,9 +35,9 @@ def test_each_run_has_its_own_and_those_of_killed_runs_go(root, environ, tmp_pat
     run = Path(first.empty).parent
     killed = run.with_name("run-killed")
     (killed / "tmp/closed").mkdir(parents=True, mode=0o500)
-    other = PrivateFolders(str(root), environ)
+    second = PrivateFolders(str(root), environ)
     assert (run.exists(), killed.exists()) == (True, False)
-    assert first.cache == other.cache
+    assert first.cache == second.cache
     assert (run.parent / "project").read_bytes() == os.fsencode(root)
     assert run.parent.parent == tmp_path / "cache/code-commit/sandbox"
     modes = {
@@ -47,7 +47,7 @@ def test_each_run_has_its_own_and_those_of_killed_runs_go(root, environ, tmp_pat
     assert [*modes.values()] == [0o1777, 0o1777, 0o700]
     assert Path(first.empty).stat().st_mode & 0o777 == 0o444
     assert {path.stat().st_mode & 0o777 for path in (run, run.parent, run.parent.parent)} == {0o700}
-    other.close()
+    second.close()
     assert sorted(path.name for path in run.parent.iterdir()) == ["cache", "project", run.name]
     first.close()
     assert sorted(path.name for path in run.parent.iterdir()) == ["cache", "project"]
@@ -83,8 +83,8 @@ def test_no_neighbor_can_write_beside_them_whatever_the_umask(root, tmp_path):
 )
 def test_the_place_is_outside_of_the_project(root, environ, tmp_path, named, place):
     (tmp_path / "link").symlink_to("cache")
-    found = private_place(str(root), environ | {"XDG_CACHE_HOME": named.format(tmp=tmp_path)})
-    assert found == Path(place.format(tmp=tmp_path), "code-commit/sandbox")
+    chosen = private_place(str(root), environ | {"XDG_CACHE_HOME": named.format(tmp=tmp_path)})
+    assert chosen == Path(place.format(tmp=tmp_path), "code-commit/sandbox")
 
 
 @pytest.mark.parametrize("home", ["relative", "{tmp}/missing", "{tmp}/file"])
@@ -93,18 +93,18 @@ def test_a_home_folder_is_needed(tmp_path, home):
     (tmp_path / "link").symlink_to(tmp_path)
     assert home_folder({"HOME": str(tmp_path / "link")}) == str(tmp_path)
     named = home.format(tmp=tmp_path)
-    with pytest.raises(NotReady, match=f"there is no home folder {named}") as told:
+    with pytest.raises(NotReady, match=f"there is no home folder {named}") as caught:
         home_folder({"HOME": named})
-    assert told.value.hint == "set HOME to one"
+    assert caught.value.hint == "set HOME to one"
 
 
 def test_a_place_that_cannot_be_used_is_named(root, environ, tmp_path):
     (tmp_path / "cache").touch()
     with pytest.raises(
         NotReady, match=r"private temporary folders cannot be created in .*: Not a directory"
-    ) as told:
+    ) as caught:
         PrivateFolders(str(root), environ)
-    assert told.value.hint == "set XDG_CACHE_HOME to a writable folder outside the project"
+    assert caught.value.hint == "set XDG_CACHE_HOME to a writable folder outside the project"
 
 
 @pytest.mark.parametrize("folder", [True, False])
@@ -112,8 +112,8 @@ def test_a_place_that_cannot_be_used_is_named(root, environ, tmp_path):
 @pytest.mark.parametrize("place", ["a", "a/b", "a/b/c"])
 def test_a_mount_point_replaces_what_an_earlier_process_left(tmp_path, way, place, folder):
     base, outside = tmp_path / "base", tmp_path / "outside"
-    for each in (base, outside):
-        each.mkdir()
+    for parent in (base, outside):
+        parent.mkdir()
     (outside / "kept").touch()
     if way == "file":
         (base / "a").write_text("left")
@@ -134,7 +134,7 @@ def test_a_mount_point_replaces_what_an_earlier_process_left(tmp_path, way, plac
         )
 
 
-# --- what the user may open -------------------------------------------------------------------------------------------
+# --- what the user may open -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -200,18 +200,17 @@ def test_no_folder_is_opened_that_decides_what_runs_outside(tmp_path, monkeypatc
         f"{tmp_path}/{name}" for name in ("tools", "links/bin", "missing/bin", "loop/a", "above")
     )
     monkeypatch.setenv("PATH", f"{path}:relative")
-    found = fault_of_opening(
+    named_fault = fault_of_opening(
         str(tmp_path / opened),
         homes=[str(tmp_path / "home")],
         hidden=[str(tmp_path / "hidden/missing"), str(tmp_path / "hidden/there")],
         private=str(tmp_path / "private/place"),
     )
     if fault is None:
-        assert found is None
+        assert named_fault is None
     else:
-        advice = (
-            "use folders below it"
-            if "no process" in fault
-            else "remove it from your configuration or from PATH"
-        )
-        assert found == (fault.format(tmp=tmp_path), advice)
+        if "no process" in fault:
+            advice = "use folders below it"
+        else:
+            advice = "remove it from your configuration or from PATH"
+        assert named_fault == (fault.format(tmp=tmp_path), advice)

@@ -1,4 +1,6 @@
-"""Output is kept completely up to a limit, then its two ends, with limited memory and disk space."""
+"""Output is kept completely up to a limit, then its two ends, with limited memory and disk
+space.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,15 @@ pieces = st.lists(st.binary(max_size=30).map(lambda piece: piece.replace(b"[", b
 
 @given(pieces, st.integers(0, 60))
 def test_memory_keeps_both_ends_and_counts_the_rest(fed, limit):
-    kept = HeadAndTail(limit)
+    output = HeadAndTail(limit)
     for piece in fed:
-        kept.feed(piece)
+        output.feed(piece)
     whole = b"".join(fed)
 
-    head, *note = NOTE.split(kept.value())
+    head, *note = NOTE.split(output.value())
 
     if len(whole) <= limit:
-        assert kept.value() == whole
+        assert output.value() == whole
     else:
         count, tail = note
         assert whole.startswith(head)
@@ -38,10 +40,10 @@ def test_memory_keeps_both_ends_and_counts_the_rest(fed, limit):
 
 
 def test_memory_is_bounded_by_the_limit():
-    kept = HeadAndTail(1000)
+    output = HeadAndTail(1000)
     for _ in range(1000):
-        kept.feed(b"x" * 10_000)
-        assert len(kept._head) + len(kept._tail) <= 3000
+        output.feed(b"x" * 10_000)
+        assert len(output._head) + len(output._tail) <= 3000
 
 
 @given(pieces, st.integers(0, 60))
@@ -124,7 +126,7 @@ def test_a_link_in_the_place_of_a_log_is_not_followed(tmp_path):
 def test_a_log_that_cannot_be_opened_leaves_no_handle_open(tmp_path):
     (tmp_path / "log").mkdir()
     before = len([*Path("/dev/fd").iterdir()])
-    with pytest.raises(IsADirectoryError) as told:
+    with pytest.raises(IsADirectoryError) as caught:
         ProcessLog(tmp_path / "log", Redactor(), "command: x", in_memory=10, on_disk=10)
     assert len([*Path("/dev/fd").iterdir()]) <= before
-    assert told.value.filename == str(tmp_path / "log")
+    assert caught.value.filename == str(tmp_path / "log")

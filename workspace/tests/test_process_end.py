@@ -97,7 +97,7 @@ until [ -e guards/up ]; do :; done
 
 
 def _alive(mark: str) -> list[str]:
-    found = []
+    running = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and process.name != str(os.getpid()):
             try:
@@ -106,8 +106,8 @@ def _alive(mark: str) -> list[str]:
             except OSError:
                 continue
             if mark.encode() in command and state != b"Z":
-                found.append(f"{process.name} {state.decode()} {command.decode()}")
-    return found
+                running.append(f"{process.name} {state.decode()} {command.decode()}")
+    return running
 
 
 @pytest.fixture
@@ -220,12 +220,12 @@ def test_output_that_never_ends_ends_with_the_time_limit(run):
 
 def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
     """Each waits for the other: this fails if ending one kills the other's children."""
-    other = ProcessRunner(tmp_path / "project", SandboxSettings(mode), redactor=Redactor())
+    second_runner = ProcessRunner(tmp_path / "project", SandboxSettings(mode), redactor=Redactor())
     os.mkfifo(tmp_path / "project" / "pipe")
     results = []
     long = threading.Thread(
         target=lambda: results.append(
-            other.run(
+            second_runner.run(
                 ["bash", "-c", "(cat pipe) & wait; echo heard"],
                 log=tmp_path / "long",
                 timeout=MINUTE,

@@ -104,7 +104,10 @@ def test_a_build_that_changed_what_checks_it_did_not_pass(project, tmp_path):
         ("mv .git/hooks .git/h; ln -s h .git/hooks; ln -s ../../src .git/info/link", {".git/hooks", ".git/info/link"}),
         ("echo '*.key -filter' > .git/info/attributes", {".git/info/attributes"}),
         ("echo > .git/info/exclude", {".git/info/exclude"}),
-        ("mv .git .tig; echo 'gitdir: .tig' > .git", {".git", ".git/config", ".git/hooks/pre-commit.sample", ".git/info/exclude"}),
+        (
+            "mv .git .tig; echo 'gitdir: .tig' > .git",
+            {".git", ".git/config", ".git/hooks/pre-commit.sample", ".git/info/exclude"},
+        ),
         ("echo evil > agent-config/query.txt", {"agent-config/query.txt"}),
         ("echo x > agent-config/config.toml", {"agent-config/config.toml"}),
         ("rm -r agent-config/.code-commit", {"agent-config/.code-commit/state/plan"}),
@@ -119,8 +122,21 @@ def test_a_build_that_changed_what_checks_it_did_not_pass(project, tmp_path):
         ("mkdir new; ln -s /etc new/.git", {"new/.git"}),
         ("ln -s /etc/passwd src/.gitattributes", {"src/.gitattributes"}),
         (f"{CACHE.format('new')}; ln -s ~ new/.gitattributes", {"new/.gitattributes"}),
-        ("cp /bin/true src/tool; chmod u+s src/tool; mkdir node_modules/t; cp /bin/true node_modules/t; chmod g+s node_modules/t/true", {"src/tool", "node_modules/t/true"}),
-        ("mv ../project ../old; mkdir ../project", {".", ".git/config", ".git/hooks/pre-commit.sample", ".git/info/exclude", ".gitignore", "agent-config/.code-commit/state/plan", "agent-config/query.txt", "build.sh", "inner/.git/config", "inner/.git/info/exclude", "sub/.gitignore"}),
+        (
+            (
+                "cp /bin/true src/tool; chmod u+s src/tool; "
+                "mkdir node_modules/t; cp /bin/true node_modules/t; chmod g+s node_modules/t/true"
+            ),
+            {"src/tool", "node_modules/t/true"},
+        ),
+        (
+            "mv ../project ../old; mkdir ../project",
+            {
+                ".", ".git/config", ".git/hooks/pre-commit.sample", ".git/info/exclude",
+                ".gitignore", "agent-config/.code-commit/state/plan", "agent-config/query.txt",
+                "build.sh", "inner/.git/config", "inner/.git/info/exclude", "sub/.gitignore",
+            },
+        ),
     ],
 )  # fmt: skip
 def test_changes_to_what_checks_the_project_are_reported(tampered, script, names):
@@ -223,16 +239,16 @@ def test_every_rule_counts_when_git_fails(project):
 def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
     for number in range(100):
         (project / "node_modules" / str(number) / "deep").mkdir(parents=True)
-    asked: list[str] = []
+    folders_listed: list[str] = []
 
     def ignored(folders):
-        asked.extend(folders)
+        folders_listed.extend(folders)
         return _ignored(folders)
 
     sealed = IntegrityCheck(project, ignored=ignored).seal()
 
     assert not [
-        folder for folder in sealed.found.folders if "deep" in folder and "node_modules" in folder
+        folder for folder in sealed.files.folders if "deep" in folder and "node_modules" in folder
     ]
-    assert "node_modules/7" in asked
-    assert sealed.found.rules == (".gitignore", "sub/.gitignore")
+    assert "node_modules/7" in folders_listed
+    assert sealed.files.rules == (".gitignore", "sub/.gitignore")

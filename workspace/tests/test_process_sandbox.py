@@ -288,21 +288,21 @@ def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(
     else:
         with pytest.raises(
             NotReady, match="only run in the sandbox: bubblewrap does not work"
-        ) as told:
+        ) as caught:
             execute()
         assert (
-            told.value.hint
+            caught.value.hint
             == "install bubblewrap, or pass --sandbox off to run them with your rights"
         )
 
 
 def test_a_network_that_cannot_be_turned_off_is_no_secret(no_bubblewrap, project, tmp_path):
-    with pytest.raises(NotReady, match="network") as told:
+    with pytest.raises(NotReady, match="network") as caught:
         ProcessRunner(project, SandboxSettings(network=False), redactor=Redactor()).run(
             ["true"], log=tmp_path / "log", timeout=MINUTE
         )
     assert (
-        told.value.hint == "install bubblewrap, set sandbox.network = true, or pass --sandbox off"
+        caught.value.hint == "install bubblewrap, set sandbox.network = true, or pass --sandbox off"
     )
 
 
@@ -339,10 +339,10 @@ def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(
     )
     runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
 
-    with pytest.raises(NotReady, match=r"could not be set up.*no/such/place") as told:
+    with pytest.raises(NotReady, match=r"could not be set up.*no/such/place") as caught:
         runner.run(["true"], log=tmp_path / "log", timeout=MINUTE)
 
-    assert told.value.hint == "fix this, or pass --sandbox off"
+    assert caught.value.hint == "fix this, or pass --sandbox off"
     assert (tmp_path / "log").read_text().endswith("not run: the sandbox could not be set up\n")
 
 

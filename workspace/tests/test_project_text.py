@@ -16,9 +16,9 @@ from code_commit_workspace import NotReady, decode_text
     ],
 )
 def test_what_is_not_utf_8_is_named_by_its_place(content, place):
-    with pytest.raises(NotReady) as told:
+    with pytest.raises(NotReady) as caught:
         decode_text(content, "query.txt")
-    assert (told.value.message, told.value.hint) == (
+    assert (caught.value.message, caught.value.hint) == (
         f"query.txt is not UTF-8: {place}",
         "convert it to UTF-8",
     )

@@ -280,7 +280,7 @@ def _traces(key: str, shown: str, length: int) -> set[str]:
     lines = re.sub(r"\r?\n.?", "", shown).replace(" ", "`")
     digits = re.sub("[^0-9a-f]", "", shown.lower())
     wrapped = re.sub(r"\\+[nrt]|[\s\0]", "", shown)
-    found = set()
+    traces = set()
     for start in range(len(key) - length + 1):
         part = key[start : start + length]
         core = base64.b64encode(b"\0" * 3 + part.encode()).decode()[4 : 4 + length * 8 // 6]
@@ -299,8 +299,8 @@ def _traces(key: str, shown: str, length: int) -> set[str]:
                 (base64.b85encode(whole).decode(), wrapped),
                 (base64.a85encode(whole).decode(), wrapped),
             ]
-        found |= {needle for needle, text in places if needle in text}
-    return found
+        traces |= {needle for needle, text in places if needle in text}
+    return traces
 
 
 @pytest.mark.parametrize("key", [PLAIN, AWKWARD, PLAIN * 3])
@@ -334,10 +334,10 @@ def test_a_key_in_the_output_of_a_real_program_is_hidden(program):
     name, *arguments = program.split()
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed")
-    made = subprocess.run(
+    completed = subprocess.run(
         [name, *arguments], input=f"a={PLAIN}\n".encode(), capture_output=True, check=True
     )
-    text = made.stdout.decode()
+    text = completed.stdout.decode()
 
     shown = Redactor([PLAIN]).text(text)
 
@@ -493,7 +493,12 @@ def test_keys_that_overlap_are_all_hidden(keys, data):
     joined = "".join(key[:-4] for key in keys) + keys[-1]
     texts = [
         joined,
-        *(one[:-3] + other for one in keys for other in keys if other.startswith(one[-3:])),
+        *(
+            first[:-3] + second
+            for first in keys
+            for second in keys
+            if second.startswith(first[-3:])
+        ),
     ]
     texts.append("sk-abcdefghijklmnop")
     redactor = Redactor(keys)

@@ -1,4 +1,6 @@
-"""The filter of system calls, run by an interpreter of its own, for machines that are not here too."""
+"""The filter of system calls, run by an interpreter of its own, for machines that are not here
+too.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ import pytest
 from code_commit_workspace.process.seccomp import filter_for
 from code_commit_workspace.process.system_calls import ABIS, LIMITED_CALLS, REFUSED_CALLS
 
-ALLOWED, EPERM, ENOSYS, EAFNOSUPPORT = 0x7FFF0000, 0x50001, 0x50026, 0x50061
+ALLOWED = 0x7FFF0000
+EPERM = 0x50001
+ENOSYS = 0x50026
+EAFNOSUPPORT = 0x50061
 AUDIT = {"x86_64": 0xC000003E, "i386": 0x40000003, "aarch64": 0xC00000B7, "arm": 0x40000028}
 MACHINE = {"x86_64": "x86_64", "i386": "x86_64", "aarch64": "aarch64", "arm": "aarch64"}
 ERRORS = {1: EPERM, 38: ENOSYS, 97: EAFNOSUPPORT}
@@ -100,20 +105,20 @@ def headers() -> dict[str, dict[str, int]]:
     """The numbers in the kernel's headers, of the ABIs whose headers are here."""
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")
-    found = {}
+    numbers_by_name = {}
     for abi, header in {
         "x86_64": "asm/unistd_64.h",
         "i386": "asm/unistd_32.h",
         "aarch64": "asm-generic/unistd.h",
     }.items():
         command = ["gcc", "-E", "-dM", "-include", header, "-x", "c", "/dev/null"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        numbers = re.findall(r"#define __NR_(\w+) (\d+)", done.stdout)
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        numbers = re.findall(r"#define __NR_(\w+) (\d+)", completed.stdout)
         if numbers:
-            found[abi] = {name: int(number) for name, number in numbers}
-    if not found:
+            numbers_by_name[abi] = {name: int(number) for name, number in numbers}
+    if not numbers_by_name:
         pytest.skip("the headers of the kernel are not installed")
-    return found
+    return numbers_by_name
 
 
 def test_numbers_are_those_of_the_kernels_headers(headers: dict[str, dict[str, int]]) -> None:

@@ -51,10 +51,10 @@ def test_a_file_of_the_project_is_read(root):
     ],
 )
 def test_anything_else_in_the_project_is_refused(root, path, reason):
-    with pytest.raises(NotReady, match=f"^{path} cannot be read: {reason}") as told:
+    with pytest.raises(NotReady, match=f"^{path} cannot be read: {reason}") as caught:
         read_in_project(root, path, limit=5)
     link = "link" in reason
-    assert told.value.hint == (
+    assert caught.value.hint == (
         f"use a regular file; links below {root} are not followed" if link else ""
     )
 
@@ -81,14 +81,14 @@ def test_many_files_are_read_at_once(root):
         "z/missing",
     ]
     with ProjectTree(root) as tree:
-        found = dict(tree.contents(paths, 5))
-        assert found == {
+        contents = dict(tree.contents(paths, 5))
+        assert contents == {
             **dict.fromkeys(paths),
             "empty": b"",
             "file": b"12345",
             "folder/file": b"below",
         }
-        assert list(found) == paths
+        assert list(contents) == paths
         assert dict(tree.contents(["long"], 200_000)) == {"long": b"x" * 200_000}
         assert dict(tree.contents(["file"], 4)) == {"file": None}
         assert (tree.read("long", 5), tree.read("file", 5), tree.read("missing", 5)) == (
@@ -127,9 +127,9 @@ def test_a_pipe_that_holds_something_and_a_device_are_no_contents(root):
 )
 def test_a_file_that_grows_while_it_is_read_is_read_to_its_end(root):
     with ProjectTree(root.__class__("/proc/self")) as tree:
-        found = dict(tree.contents(["status"], 100_000))["status"]
-        assert found.startswith(b"Name:")
-        assert found.endswith(b"\n")
+        content = dict(tree.contents(["status"], 100_000))["status"]
+        assert content.startswith(b"Name:")
+        assert content.endswith(b"\n")
         assert dict(tree.contents(["status"], 100)) == {"status": None}
 
 

@@ -20,7 +20,13 @@ pytestmark = pytest.mark.skipif(
     not Path("/proc/self/task").is_dir(), reason="looks for processes in /proc"
 )
 
-MAIN = "import os, sys; sys.path.append(sys.argv[1]); import supervisor; exec(os.environ['PATCH']); supervisor.main(*sys.argv[2:])"
+MAIN = """\
+import os, sys
+sys.path.append(sys.argv[1])
+import supervisor
+exec(os.environ["PATCH"])
+supervisor.main(*sys.argv[2:])
+"""
 FOLDER = str(Path(launch.__file__).parent)
 # What other systems lack.
 NO_SUBREAPER = "sys.platform = 'other'"
@@ -76,14 +82,14 @@ def report(status: int) -> list[str]:
 def supervised(*command: str, **options: str) -> list[str]:
     process, control, status = start(*command, **options)
     with process:
-        found = report(status)
+        reported = report(status)
     os.close(control)
     assert process.returncode == 0
-    return found
+    return reported
 
 
 def alive(mark: str) -> list[int]:
-    found = []
+    running = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             command = (folder / "cmdline").read_bytes()
@@ -91,8 +97,8 @@ def alive(mark: str) -> list[int]:
         except OSError:
             continue
         if mark.encode() in command and not ended:
-            found.append(int(folder.name))
-    return found
+            running.append(int(folder.name))
+    return running
 
 
 def survivors(mark: str, patch: str) -> list[int]:

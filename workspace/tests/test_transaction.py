@@ -321,10 +321,16 @@ def test_a_planted_link_in_place_of_the_state_folder_is_refused(root, tree, tmp_
 
 
 def test_the_lock_is_held_by_one_run_and_says_by_which(root):
-    program = (
-        "import sys, pathlib; from code_commit_workspace.transaction.lock import ProjectLock\n"
-        "with ProjectLock(pathlib.Path(sys.argv[1])) as lock: lock.name('run-1'); print('held', flush=True); sys.stdin.read()"
-    )
+    program = """\
+import pathlib
+import sys
+from code_commit_workspace.transaction.lock import ProjectLock
+
+with ProjectLock(pathlib.Path(sys.argv[1])) as lock:
+    lock.name("run-1")
+    print("held", flush=True)
+    sys.stdin.read()
+"""
     holder = subprocess.Popen(
         [sys.executable, "-c", program, home(root)],
         stdin=subprocess.PIPE,

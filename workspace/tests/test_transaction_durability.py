@@ -40,9 +40,9 @@ class Recorder:
         """Return what was flushed between each step and the next."""
         steps = groupby(self.seen, lambda each: each[0])
         return {
-            name: found
+            name: paths
             for name, rows in steps
-            if (found := sorted(path for _, path in rows if path))
+            if (paths := sorted(path for _, path in rows if path))
         }
 
 
@@ -102,9 +102,9 @@ def test_many_files_are_flushed_at_once(recorder, count, at_once):
     changes = [Change(f"{number}/x", b"new") for number in range(count * 3)]
     with ProjectTree(recorder.root) as tree:
         apply(tree, recorder.home, changes, step=recorder.step)
-    found = recorder.after()
-    assert (found["write the plan"] == [f"*{STAGING}"]) == at_once
-    assert (len(found["flush"]) == 1) == at_once
+    steps = recorder.after()
+    assert (steps["write the plan"] == [f"*{STAGING}"]) == at_once
+    assert (len(steps["flush"]) == 1) == at_once
 
 
 def test_so_does_each_step_of_a_rollback(recorder):

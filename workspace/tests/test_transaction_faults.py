@@ -103,7 +103,9 @@ class Steps:
     """Counts the steps and does something at one of them."""
 
     def __init__(self, at: int, then: Callable[[], None]) -> None:
-        self.at, self.then, self.count = at, then, 0
+        self.at = at
+        self.then = then
+        self.count = 0
 
     def __call__(self, what: str) -> None:
         self.count += 1
@@ -284,7 +286,7 @@ def test_what_is_left_beside_its_place_across_a_mount_is_cleared_away(tmp_path, 
     assert recovered(root) == {"d": ("folder", 0o755), "d/f": ("file", b"old", 0o644)}
 
 
-# --- random trees and changes, a plain dictionary as the oracle --------------------------------------------------------
+# --- random trees and changes, a plain dictionary as the oracle -----------------------------------
 _names = st.sampled_from(["a", "b", "c d", "ü\n", "\udcff", "e" * 200])
 _paths = st.lists(_names, min_size=1, max_size=3).map("/".join)
 _contents = st.binary(max_size=40)
@@ -349,7 +351,7 @@ def test_random_trees_and_changes_killed_anywhere(files, changes, chance: random
         assert {path for path, entry in end.items() if entry[0] == "folder"} == _folders(expected)
 
 
-# --- others at work in the project ---------------------------------------------------------------------------------------
+# --- others at work in the project ----------------------------------------------------------------
 @pytest.mark.parametrize("linked", [True, False])
 def test_a_folder_moved_away_at_every_step_and_a_link_in_its_place(tmp_path, linked):
     shape: Shape = {

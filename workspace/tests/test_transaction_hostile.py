@@ -189,7 +189,7 @@ def test_a_damaged_journal_is_reported_and_changes_nothing(root, harm):
 
 _bad_paths, _bad_modes = st.sampled_from(BAD_PATHS), st.sampled_from([0o4777, 0o2777, 0o1777])
 _digests = st.sampled_from(
-    [None, *(f"file {hashlib.sha256(each).hexdigest()}" for each in (b"a", b"canary"))]
+    [None, *(f"file {hashlib.sha256(content).hexdigest()}" for content in (b"a", b"canary"))]
 )
 
 
@@ -213,9 +213,9 @@ def _plans(draw: st.DrawFn) -> Plan:
     gone = {"gone": [(draw(_bad_paths), 0o700)], "gone mode": [("d", draw(_bad_modes))]}.get(
         wrong, []
     )
-    made = [draw(_bad_paths)] if wrong == "made" else []
+    folders = [draw(_bad_paths)] if wrong == "made" else []
     return Plan(
-        "/../../victim" if wrong == "token" else PLAN.token, (step,), tuple(gone), tuple(made)
+        "/../../victim" if wrong == "token" else PLAN.token, (step,), tuple(gone), tuple(folders)
     )
 
 
@@ -233,11 +233,11 @@ def test_no_journal_reaches_anything_outside(tmp_path_factory, plan, data):
     (root / ".code-commit-").mkdir()  # a token with slashes leads through it
     for name in ("victim", "victim-0"):
         (root.parent / name).write_bytes(b"canary")
-    told = json.loads(plan.encode().partition(b"\n")[0])
+    document = json.loads(plan.encode().partition(b"\n")[0])
     if data.draw(st.sampled_from([False] * 3 + [True])):
-        place = data.draw(st.sampled_from([told, *told["files"]]))
+        place = data.draw(st.sampled_from([document, *document["files"]]))
         place[data.draw(st.sampled_from(sorted(place)))] = data.draw(_values)
-    text = json.dumps(told).encode()
+    text = json.dumps(document).encode()
     left_behind(
         root,
         text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n",
@@ -251,7 +251,9 @@ def test_no_journal_reaches_anything_outside(tmp_path_factory, plan, data):
 
 @contextmanager
 def somebody(work: Callable[[], object], rests: tuple[float, ...]) -> Iterator[None]:
-    """Do `work` over and over in another process, each time followed by one of `rests`, in seconds."""
+    """Do `work` over and over in another process, each time followed by one of `rests`, in
+    seconds.
+    """
     child = os.fork()
     if not child:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
@@ -288,7 +290,7 @@ def test_links_swapped_in_all_the_time(root):
     ):
         pytest.skip("this system cannot exchange two names in one step")
 
-    version, number, refused = 0, 0, 0
+    version = number = refused = 0
     # The long rest lets a change through; a swap at the end of a rest may happen in the middle of
     # one.
     with (
@@ -380,11 +382,11 @@ def test_a_bind_mount_inside_the_project(tmp_path):
         }
         seen["a.txt"] = (root / "a.txt").read_bytes()
         new = seen["a.txt"] == b"new"
-        assert seen == (
-            {"a.txt": b"new", "b.txt": b"new", "x": False, "x/y.txt": b"new"}
-            if new
-            else {"a.txt": b"a", "b.txt": b"old", "gone.txt": b"old"}
-        ), root
+        if new:
+            wholly = {"a.txt": b"new", "b.txt": b"new", "x": False, "x/y.txt": b"new"}
+        else:
+            wholly = {"a.txt": b"a", "b.txt": b"old", "gone.txt": b"old"}
+        assert seen == wholly, root
         assert (mounted / "b.txt").stat().st_mode & 0o777 == 0o640
         ends.append(new)
     assert ends[0] is True

@@ -65,10 +65,11 @@ def test_a_disk_that_fails_while_files_are_restored_is_the_reason(root, later):
     with pytest.raises(
         NotReady,
         match=r"Input/output error; and some files could not be restored: .*Input/output error",
-    ) as told:
+    ) as caught:
         change(root, step)
     assert (
-        told.value.hint == "the journal is kept: fix the cause, then run again to restore the rest"
+        caught.value.hint
+        == "the journal is kept: fix the cause, then run again to restore the rest"
     )
     assert recovered(root) is not None
     assert (root / "a").read_text() == "old"
@@ -100,7 +101,7 @@ def test_what_stands_where_a_folder_is_needed_is_told(root):
     (root / "file").touch()
     (root / "link").symlink_to("d")
     os.mkfifo(root / "pipe")
-    for path, told in {
+    for path, message in {
         "file/n": "file/n cannot be changed: file is a file",
         "link/n": "link cannot be changed: it is a link",
         "pipe/n": "pipe cannot be changed: it is not a folder",
@@ -109,5 +110,5 @@ def test_what_stands_where_a_folder_is_needed_is_told(root):
             replace(
                 tree, root / "agent-config/.code-commit", [Write("a", b"new"), Write(path, b"new")]
             )
-        assert error.value.message == told
+        assert error.value.message == message
         assert (root / "a").read_text() == "old"

@@ -123,20 +123,20 @@ def test_what_another_program_wrote_stays_and_is_named(root, name, kind):
         if made_again:
             recover(tree, home(root))
         else:
-            with pytest.raises(NotReady) as told:
+            with pytest.raises(NotReady) as caught:
                 recover(tree, home(root))
-            assert told.value.message == (
+            assert caught.value.message == (
                 f"an earlier change was interrupted, and these paths cannot be restored: {name} (it was changed since)"
             )
-            assert told.value.hint == (
+            assert caught.value.hint == (
                 "move away what is there now, create missing folders, then run again; all other files are restored"
             )
-        others = [each for each in ("a", "d/b", "gone") if each != name]
-        assert {(root / each).read_bytes() for each in others} == {b"old"}
+        unchanged = [path for path in ("a", "d/b", "gone") if path != name]
+        assert {(root / path).read_bytes() for path in unchanged} == {b"old"}
         if not made_again:
             (root / name).rename(root / "mine")
             recover(tree, home(root))
-    assert {(root / each).read_bytes() for each in ("a", "d/b", "gone")} == {b"old"}
+    assert {(root / path).read_bytes() for path in ("a", "d/b", "gone")} == {b"old"}
     assert not (root / "made/c").is_file()
 
 
@@ -155,9 +155,9 @@ def test_a_link_or_file_in_place_of_a_stage_is_removed_or_named(tmp_path, stage,
         if stage == "active":
             with pytest.raises(
                 NotReady, match="the journal of an interrupted run cannot be used: "
-            ) as told:
+            ) as caught:
                 recover(tree, home(root))
-            assert told.value.hint.endswith(f"then delete {journal}/active")
+            assert caught.value.hint.endswith(f"then delete {journal}/active")
         else:
             assert recover(tree, home(root), step=steps.append) is None
             assert steps == [f"drop {stage}"]
@@ -176,10 +176,10 @@ def test_a_closed_journal_gives_way_to_a_rollback(root):
 
 
 def test_another_run_that_changes_files_is_waited_for(root):
-    with ProjectTree(root) as tree, Journal(home(root)), pytest.raises(NotReady) as told:
+    with ProjectTree(root) as tree, Journal(home(root)), pytest.raises(NotReady) as caught:
         recover(tree, home(root))
-    assert told.value.message == "another run is changing files of this project"
-    assert told.value.hint == "wait until it ends"
+    assert caught.value.message == "another run is changing files of this project"
+    assert caught.value.hint == "wait until it ends"
     with ProjectTree(root) as tree:
         recover(tree, home(root))
     assert (root / "a").read_bytes() == b"old"
@@ -224,9 +224,9 @@ def test_a_plan_of_another_form_is_not_used(unchanged, harm):
     (home(root) / "journal/active/plan").write_bytes(
         text + b"\n" + hashlib.sha256(text).hexdigest().encode()
     )
-    with ProjectTree(root) as tree, pytest.raises(NotReady) as told:
+    with ProjectTree(root) as tree, pytest.raises(NotReady) as caught:
         recover(tree, home(root))
     assert (
-        told.value.message == "the journal of an interrupted run cannot be used: it is not a plan"
+        caught.value.message == "the journal of an interrupted run cannot be used: it is not a plan"
     )
     assert (root / "a").read_bytes() == b"new"

@@ -107,8 +107,8 @@ def run(root: Path, work: str, *strace: str) -> int:
 
 def calls_of(root: Path, work: str, log: Path) -> Iterator[tuple[str, int]]:
     """Yield each call that changes the disk, by name and count of that name, as strace counts."""
-    wanted = ",".join(["?" + name for name in CALLS.split()])
-    assert run(root, work, "-o", str(log), "-e", f"trace={wanted},{MARK}") == 0
+    calls = ",".join(["?" + name for name in CALLS.split()])
+    assert run(root, work, "-o", str(log), "-e", f"trace={calls},{MARK}") == 0
     counted: Counter[str] = Counter()
     begun = False
     for line in log.read_text().splitlines():

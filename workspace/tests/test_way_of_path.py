@@ -26,13 +26,13 @@ TARGETS = [*NAMES, "project/a/../../out", "out/a/b", "project/b/a", "missing", "
 def test_a_path_without_such_a_place_stays_what_it_is_whatever_becomes_of_the_folder(links, name):
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder).resolve()
-        for made in ("project", "out"):
-            (top / made).mkdir()
+        for folder_name in ("project", "out"):
+            (top / folder_name).mkdir()
         for link, target in links.items():
             (top / link).symlink_to(top / target)
-        for made in NAMES:
-            if not os.path.lexists(top / made):
-                (top / made).mkdir()
+        for folder_name in NAMES:
+            if not os.path.lexists(top / folder_name):
+                (top / folder_name).mkdir()
         path = top / name
         places = list(replaceable_places(path, top / "project"))
         before = os.path.realpath(path)
@@ -51,8 +51,8 @@ def test_the_folder_itself_and_what_is_beside_it_are_no_such_places(tmp_path):
     assert list(replaceable_places(tmp_path / "project", tmp_path / "project")) == []
     assert list(replaceable_places(tmp_path / "project/../other/file", tmp_path / "project")) == []
     assert list(replaceable_places(tmp_path / "project/file", tmp_path / "missing")) == []
-    found = list(replaceable_places(tmp_path / "project/sub/../../file", tmp_path / "project"))
-    assert found == [tmp_path / "project/sub"]
+    places = list(replaceable_places(tmp_path / "project/sub/../../file", tmp_path / "project"))
+    assert places == [tmp_path / "project/sub"]
 
 
 def test_another_name_of_the_folder_counts(tmp_path):

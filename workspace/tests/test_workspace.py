@@ -55,7 +55,9 @@ def test_a_change_that_is_refused_changes_nothing(root):
 
         def judge(self, changes, tree):
             return [
-                Refusal(each.path, self.name, "b is mine") for each in changes if each.path == "b"
+                Refusal(change.path, self.name, "b is mine")
+                for change in changes
+                if change.path == "b"
             ]
 
     with Workspace.open(root, writes=True, protected=[Protected("build.sh")]) as workspace:
@@ -106,17 +108,17 @@ def test_where_no_sandbox_works_it_is_told_once(root, tmp_path, monkeypatch):
         ):
             with pytest.raises(
                 NotReady, match="commands that a model chooses only run in the sandbox: "
-            ) as told:
+            ) as caught:
                 run(["true"], isolation_required=True)
             assert (
-                told.value.hint
+                caught.value.hint
                 == "install bubblewrap, or pass --sandbox off to run them with your rights"
             )
         assert not (tmp_path / "no").exists()
     with Workspace.open(root, writes=False, sandbox=SandboxSettings(mode="require")) as workspace:
-        with pytest.raises(NotReady, match="not installed") as told:
+        with pytest.raises(NotReady, match="not installed") as caught:
             workspace.look_ahead()
-        assert told.value.hint == "install bubblewrap, or pass --sandbox auto or off"
+        assert caught.value.hint == "install bubblewrap, or pass --sandbox auto or off"
         assert workspace.sandbox_warning() == ""
 
 
@@ -141,9 +143,9 @@ def test_a_build_needs_no_repository(tmp_path):
         tmp_path / "p", writes=False, repository="optional", sandbox=OFF
     ) as workspace:
         assert workspace.run_build(log=tmp_path / "log", timeout=60).output == b"made\n"
-        with pytest.raises(NotReady, match="is not in a git repository") as told:
+        with pytest.raises(NotReady, match="is not in a git repository") as caught:
             workspace.files()
-    assert told.value.hint == "run `git init` there"
+    assert caught.value.hint == "run `git init` there"
 
 
 def test_what_is_left_out_of_the_files_has_a_reason(root):
@@ -157,12 +159,12 @@ def test_what_is_left_out_of_the_files_has_a_reason(root):
 def test_a_log_in_the_state_folder_is_not_the_work_of_the_process(root):
     with Workspace.open(root, writes=True, sandbox=OFF) as workspace:
         log = workspace.state("example") / "build.txt"
-        other = workspace.state("example") / "other.txt"
+        second_file = workspace.state("example") / "other.txt"
 
         assert workspace.run_command(["true"], log=log, timeout=60).tampered == ()
-        tampered = workspace.run_command(["touch", str(other)], log=log, timeout=60).tampered
+        tampered = workspace.run_command(["touch", str(second_file)], log=log, timeout=60).tampered
 
-    assert tampered == (other.relative_to(root).as_posix(),)
+    assert tampered == (second_file.relative_to(root).as_posix(),)
 
 
 @pytest.mark.parametrize(
@@ -170,14 +172,20 @@ def test_a_log_in_the_state_folder_is_not_the_work_of_the_process(root):
 )
 def test_the_example(root, content, code, left):
     """As in an environment that has this distribution alone."""
-    probe = "import sys; sys.modules['code_commit'] = None; sys.argv = sys.argv[1:]; exec(open(sys.argv[0]).read())"
-    done = subprocess.run(
+    probe = """\
+import sys
+
+sys.modules["code_commit"] = None
+sys.argv = sys.argv[1:]
+exec(open(sys.argv[0]).read())
+"""
+    completed = subprocess.run(
         [sys.executable, "-c", probe, str(EXAMPLE), str(root), "a"],
         input=content,
         capture_output=True,
         check=False,
         env={**os.environ, "GIT_CONFIG_NOSYSTEM": "1"},
     )
-    assert done.returncode == code, done.stderr.decode()
+    assert completed.returncode == code, completed.stderr.decode()
     assert (root / "a").read_text() == left
-    assert (b"the build failed" in done.stderr) == bool(code)
+    assert (b"the build failed" in completed.stderr) == bool(code)

@@ -1,3 +1,3 @@
-"""code-commit changes a codebase through an LLM and lets the project's own build judge the change."""
+"""code-commit changes a codebase through an LLM and lets the project's build judge the change."""
 
 __version__ = "0.1.0"

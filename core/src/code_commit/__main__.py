@@ -60,8 +60,9 @@ def main() -> int:
 
 
 def _open_missing_streams() -> None:
-    """Open closed standard streams on the null device: otherwise the next opened file takes their
-    descriptor.
+    """Open closed standard streams on the null device.
+
+    Otherwise the next opened file takes their descriptor.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
@@ -69,11 +70,9 @@ def _open_missing_streams() -> None:
         os.dup2(os.open(os.devnull, os.O_RDWR), number)
         # `dup2` leaves a descriptor alone that is the right one already.
         os.set_inheritable(number, True)
-        setattr(
-            sys,
-            name,
-            open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False),  # noqa: SIM115 - a descriptor, for good
-        )
+        mode = "r" if number == 0 else "w"
+        stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115 - for good
+        setattr(sys, name, stream)
 
 
 def _report_hard_end(place: str, *, as_json: bool) -> None:
@@ -93,8 +92,9 @@ def _report_hard_end(place: str, *, as_json: bool) -> None:
         lines += f"hint: {hint}\n"
     os.write(2, lines.encode("utf-8", "replace"))
     if as_json:
-        data = f'"outcome": "interrupted", "exit_code": {_INTERRUPTED}, "summary": {_quoted(words)}'
-        data += f', "data": {{"hint": {_quoted(hint)}}}' if hint else ', "data": {}'
+        result = f'"outcome": "interrupted", "exit_code": {_INTERRUPTED}'
+        details = f'"hint": {_quoted(hint)}' if hint else ""
+        data = f'{result}, "summary": {_quoted(words)}, "data": {{{details}}}'
         event = f'"seq": 1, "time": {time.time()}, "run": "", "span": 0, "parent": null'
         line = f'{{{event}, "kind": "run.finished", "data": {{{data}}}}}\n'
         os.write(1, line.encode("utf-8", "replace"))

@@ -67,7 +67,11 @@ class Worker:
         self._work: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]]] = SimpleQueue()
 
     def call(
-        self, function: Callable[[], T], *, seconds: float, after_signal: float = _AFTER_SIGNAL
+        self,
+        function: Callable[[], T],
+        *,
+        seconds: float,
+        after_signal: float = _AFTER_SIGNAL,
     ) -> T:
         """Return the result of `function`, which must not raise.
 
@@ -82,17 +86,21 @@ class Worker:
             threading.Thread(target=self._run, name=self._name, daemon=True).start()
         result: SimpleQueue[T] = SimpleQueue()
         self._work.put((function, result))
-        was_set = is_set = STOP.is_set
-        seconds = min(seconds, after_signal) if was_set else seconds
-        left = seconds
-        while left > 0:
-            if STOP.is_set and not is_set:
-                is_set, left = True, min(left, _GRACE)
-            pause = min(left, _POLL)
+        began_after_signal = STOP.is_set
+        if began_after_signal:
+            seconds = min(seconds, after_signal)
+        seconds_left = seconds
+        is_interrupted = False
+        while seconds_left > 0:
+            if STOP.is_set and not (began_after_signal or is_interrupted):
+                is_interrupted = True
+                seconds_left = min(seconds_left, _GRACE)
+            pause = min(seconds_left, _POLL)
             with suppress(Empty):
                 return result.get(timeout=pause)
-            left -= pause  # counted: a machine that stands still for seconds costs one pause
-        if is_set and not was_set:
+            # Counted: a machine that stands still for seconds costs one pause.
+            seconds_left -= pause
+        if is_interrupted:
             raise TimeoutError("interrupted before it ended")
         raise TimeoutError(f"it did not end within {seconds:g} s")
 

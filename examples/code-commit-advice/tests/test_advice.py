@@ -26,9 +26,9 @@ def test_the_plugin_has_its_own_advice(tmp_path):
 
 def test_another_plugin_can_give_advice(tmp_path):
     project = Project.create(tmp_path, files={"README.md": "x\n"})
-    other = install_plugin(tmp_path / "plugins", "licences", OTHER)
+    licences = install_plugin(tmp_path / "plugins", "licences", OTHER)
     assert advice(project) == (0, [])
-    assert advice(project, plugins=[other]) == (
+    assert advice(project, plugins=[licences]) == (
         1,
         [{"from": "code-commit-licences", "advice": "there is no LICENSE"}],
     )

@@ -335,7 +335,12 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
             *((status, "rejected") for status in (400, 404, 405, 413, 418, 422, 425)),
         ],
     )
-    def test_errors_by_status(self, wire: Wire, status: int, kind: str) -> None:
+    def test_errors_by_status(
+        self,
+        wire: Wire,
+        status: int,
+        kind: str,
+    ) -> None:
         with pytest.raises(ProviderError) as caught:
             self.decoded(wire, Reply.error(status, "the reason"))
         assert caught.value.kind == kind
@@ -404,7 +409,10 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
 
     @pytest.mark.parametrize("status", [400, 401, 429, 500])
     def test_a_key_in_an_error_is_removed(
-        self, provider: Provider, server: ScriptedServer, status: int
+        self,
+        provider: Provider,
+        server: ScriptedServer,
+        status: int,
     ) -> None:
         server.script(self.as_bytes(Reply.error(status, f"what you sent was {KEY}")))
         with pytest.raises(ProviderError) as caught:

@@ -114,7 +114,13 @@ class CompleteConformance:
                 stream = replace(stream, events=tuple(self.stream_events(reply, stream.piece)))
             return replace(reply, headers={**self.stream_headers, **reply.headers}, stream=stream)
         status, headers, body = self.answer(reply)
-        return replace(reply, status=status, headers=headers, body=body, stream=None)
+        return replace(
+            reply,
+            status=status,
+            headers=headers,
+            body=body,
+            stream=None,
+        )
 
     @pytest.fixture
     def service(self) -> Iterator[ScriptedService]:
@@ -124,7 +130,10 @@ class CompleteConformance:
 
     @pytest.fixture
     def provider(
-        self, service: ScriptedService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self,
+        service: ScriptedService,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> Iterator[Provider]:
         """Yield the provider, created as the host creates it, with an empty home folder."""
         for name, value in {"HOME": str(tmp_path), **self.environ}.items():
@@ -217,7 +226,10 @@ class CompleteConformance:
 
     @pytest.mark.parametrize("word", UNKNOWN_WORDS)
     def test_a_word_that_nobody_knows_is_not_a_whole_reply(
-        self, provider: Provider, service: ScriptedService, word: str
+        self,
+        provider: Provider,
+        service: ScriptedService,
+        word: str,
     ) -> None:
         for stream in (False, True) if self.streams else (False,):
             service.script(Reply("as far as I got", finish=word))
@@ -268,7 +280,11 @@ class CompleteConformance:
         ],
     )
     def test_errors_by_status(
-        self, provider: Provider, service: ScriptedService, status: int, kind: ProviderErrorKind
+        self,
+        provider: Provider,
+        service: ScriptedService,
+        status: int,
+        kind: ProviderErrorKind,
     ) -> None:
         service.script(*[Reply.error(status, "the reason")] * 9)
         error = RunningCall(provider, model_call(QUESTION)).error()
@@ -282,7 +298,10 @@ class CompleteConformance:
 
     @pytest.mark.parametrize("fault", ["drop", "reset", "half"])
     def test_a_broken_connection_is_a_network_error(
-        self, provider: Provider, service: ScriptedService, fault: Any
+        self,
+        provider: Provider,
+        service: ScriptedService,
+        fault: Any,
     ) -> None:
         service.script(replace(_HELLO, fault=fault), _HELLO)
         assert RunningCall(provider, model_call(QUESTION)).error().kind == "network"
@@ -296,7 +315,10 @@ class CompleteConformance:
 
     @pytest.mark.parametrize("body", [b"", b"{}", b"[1]", b"<html>Welcome</html>", b'{"a":' * 5000])
     def test_an_unreadable_reply_is_an_error(
-        self, provider: Provider, service: ScriptedService, body: bytes
+        self,
+        provider: Provider,
+        service: ScriptedService,
+        body: bytes,
     ) -> None:
         service.script(Reply(body=body))
         with pytest.raises(ProviderError):
@@ -304,7 +326,10 @@ class CompleteConformance:
 
     @pytest.mark.parametrize("status", [401, 403])
     def test_no_error_shows_a_secret(
-        self, provider: Provider, service: ScriptedService, status: int
+        self,
+        provider: Provider,
+        service: ScriptedService,
+        status: int,
     ) -> None:
         service.script(Reply.error(status, f"invalid: {' '.join(self.secrets)}"))
         error = RunningCall(provider, model_call(QUESTION)).error()
@@ -314,7 +339,10 @@ class CompleteConformance:
 
     @pytest.mark.parametrize("fault", ["hang", "stall", "trickle"])
     def test_the_deadline_ends_a_call(
-        self, provider: Provider, service: ScriptedService, fault: Any
+        self,
+        provider: Provider,
+        service: ScriptedService,
+        fault: Any,
     ) -> None:
         service.script(replace(_HELLO, text="hello " * 1000, fault=fault))
         assert RunningCall(provider, model_call(QUESTION, seconds=0.3)).error().kind == "network"
@@ -331,7 +359,10 @@ class CompleteConformance:
 
     @pytest.mark.parametrize("piece", [1, 7, 1000])
     def test_streamed_and_whole_are_the_same(
-        self, streaming_provider: Provider, service: ScriptedService, piece: int
+        self,
+        streaming_provider: Provider,
+        service: ScriptedService,
+        piece: int,
     ) -> None:
         calls = TWO_CALLS if self.tools else ()
         reply = Reply("Grüße,\nline two 🙂\n", tool_calls=calls, stream=Stream(piece=piece))
@@ -368,7 +399,11 @@ class CompleteConformance:
     @pytest.mark.parametrize("then", ["end", "drop", "reset"])
     @pytest.mark.parametrize("after", [0, 1, 5])
     def test_a_stream_that_breaks_off_is_a_network_error(
-        self, streaming_provider: Provider, service: ScriptedService, after: int, then: Any
+        self,
+        streaming_provider: Provider,
+        service: ScriptedService,
+        after: int,
+        then: Any,
     ) -> None:
         service.script(replace(_HELLO, stream=Stream(after=after, then=then)))
         assert _streaming(streaming_provider).error().kind == "network"
@@ -383,7 +418,10 @@ class CompleteConformance:
 
     @pytest.mark.parametrize("fault", ["trickle", None])
     def test_the_deadline_ends_a_stream(
-        self, streaming_provider: Provider, service: ScriptedService, fault: Any
+        self,
+        streaming_provider: Provider,
+        service: ScriptedService,
+        fault: Any,
     ) -> None:
         service.script(replace(_HELLO, fault=fault, stream=Stream(after=5, then="stall")))
         assert _streaming(streaming_provider, seconds=0.3).error().kind == "network"
@@ -415,7 +453,11 @@ class CompleteConformance:
 
     @pytest.mark.parametrize("stream", ["never", "always"])
     def test_the_command_completes_a_run(
-        self, service: ScriptedService, tmp_path: Path, plugins: Sequence[Path], stream: str
+        self,
+        service: ScriptedService,
+        tmp_path: Path,
+        plugins: Sequence[Path],
+        stream: str,
     ) -> None:
         service.script(Reply("^^^a.txt\nnew\n^^^end\n"))
         project, finished = self._run(service, tmp_path, plugins, stream)
@@ -425,7 +467,10 @@ class CompleteConformance:
             assert [self.asks_to_stream(request) for request in service.recorded] == [asked]
 
     def test_the_command_shows_no_secret(
-        self, service: ScriptedService, tmp_path: Path, plugins: Sequence[Path]
+        self,
+        service: ScriptedService,
+        tmp_path: Path,
+        plugins: Sequence[Path],
     ) -> None:
         service.script(Reply.error(400, f"you sent {' '.join(self.secrets)}"))
         project, finished = self._run(service, tmp_path, plugins)
@@ -440,7 +485,11 @@ class CompleteConformance:
             assert not any(secret in text for text in (finished.stdout, finished.stderr, *written))
 
     def _run(
-        self, service: ScriptedService, folder: Path, plugins: Sequence[Path], stream: str = "never"
+        self,
+        service: ScriptedService,
+        folder: Path,
+        plugins: Sequence[Path],
+        stream: str = "never",
     ) -> tuple[Project, Finished]:
         if importlib.util.find_spec("code_commit_commit") is None:
             pytest.skip("the default workflow is not installed")
@@ -456,7 +505,10 @@ class CompleteConformance:
 
 
 def _streaming(
-    provider: Provider, *, seconds: float = 60, progress: Callable[[object], None] = lambda _: None
+    provider: Provider,
+    *,
+    seconds: float = 60,
+    progress: Callable[[object], None] = lambda _: None,
 ) -> RunningCall:
     return RunningCall(
         provider, model_call(QUESTION, seconds=seconds, stream=True, progress=progress)

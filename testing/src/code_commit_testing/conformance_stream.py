@@ -100,7 +100,13 @@ class StreamConformance:
             pytest.skip("this wire does not stream")
         return wire
 
-    def streamed(self, wire: StreamingWire, reply: Reply, *, piece: int = 5) -> Completion:
+    def streamed(
+        self,
+        wire: StreamingWire,
+        reply: Reply,
+        *,
+        piece: int = 5,
+    ) -> Completion:
         """Return `reply`, streamed and decoded by the wire."""
         return _decoded(wire.stream(), self.stream_events(reply, piece))
 
@@ -126,7 +132,10 @@ class StreamConformance:
     @pytest.mark.parametrize("piece", [1, 3, 1000])
     @pytest.mark.parametrize("sample", _SAMPLES)
     def test_streamed_and_whole_are_the_same(
-        self, streaming_wire: StreamingWire, sample: str, piece: int
+        self,
+        streaming_wire: StreamingWire,
+        sample: str,
+        piece: int,
     ) -> None:
         status, headers, body = self.answer(_SAMPLES[sample])
         whole = streaming_wire.decode(status, headers, body)
@@ -321,7 +330,11 @@ def assert_valid(completion: Completion) -> None:
     )
 
 
-def assert_same(streamed: Completion, whole: Completion, body: bytes) -> None:
+def assert_same(
+    streamed: Completion,
+    whole: Completion,
+    body: bytes,
+) -> None:
     """Check that a streamed completion is the same as the whole one, whose body is `body`."""
     assert _comparable(streamed, body) == _comparable(whole, body)
     streamed_ids = {call.id for call in streamed.tool_calls if call.id}

@@ -33,7 +33,12 @@ class StreamHttpConformance(StreamConformance):
     def as_bytes(self, reply: Reply) -> Reply:
         """Return `reply` as fixed bytes, for any path."""
         status, headers, body = self.answer(reply)
-        return Reply(status=status, headers=headers, body=body, fault=reply.fault)
+        return Reply(
+            status=status,
+            headers=headers,
+            body=body,
+            fault=reply.fault,
+        )
 
     def _sent(self, *events: StreamEvent, **how: Any) -> Reply:
         return Reply(stream=Stream(events=events, lines=self.stream_lines, **how))
@@ -73,7 +78,11 @@ class StreamHttpConformance(StreamConformance):
     @pytest.mark.parametrize("then", ["end", "drop", "reset"])
     @pytest.mark.parametrize("after", [0, 1, 4])
     def test_a_stream_that_breaks_off_is_a_network_error(
-        self, streaming_provider: Provider, server: ScriptedServer, after: int, then: str
+        self,
+        streaming_provider: Provider,
+        server: ScriptedServer,
+        after: int,
+        then: str,
     ) -> None:
         server.script(self.as_stream(Reply("hello " * 20), after=after, then=then))
         with pytest.raises(ProviderError) as caught:

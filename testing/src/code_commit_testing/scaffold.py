@@ -56,7 +56,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "name", metavar="NAME", help="lower-case letters, digits and -, such as rate-limit"
     )
     parser.add_argument(
-        "--kind", required=True, choices=KINDS, metavar="KIND", help=f"one of {', '.join(KINDS)}"
+        "--kind",
+        required=True,
+        choices=KINDS,
+        metavar="KIND",
+        help=f"one of {', '.join(KINDS)}",
     )
     parser.add_argument(
         "--folder", default=".", metavar="DIR", help="where to create it (default: here)"

@@ -91,7 +91,12 @@ class Reply:
         Write `headers` with underscores: `Reply.error(429, retry_after="1")`.
         """
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return cls(text=message, status=status, code=code, headers=named)
+        return cls(
+            text=message,
+            status=status,
+            code=code,
+            headers=named,
+        )
 
     @classmethod
     def html(cls, status: int = 200) -> Reply:
@@ -106,7 +111,10 @@ class Reply:
 
 
 def answer_of(
-    protocol: Protocol, reply: Reply, *, model: str = "scripted-model"
+    protocol: Protocol,
+    reply: Reply,
+    *,
+    model: str = "scripted-model",
 ) -> tuple[int, bytes]:
     """Return status and body of `reply` in `protocol`; `model` is the requested one.
 

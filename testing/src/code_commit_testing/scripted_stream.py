@@ -30,7 +30,13 @@ class StreamedReply:
     then: Break
 
 
-def streamed(reply: Reply, protocol: Protocol, *, model: str, sse: bool) -> StreamedReply | None:
+def streamed(
+    reply: Reply,
+    protocol: Protocol,
+    *,
+    model: str,
+    sse: bool,
+) -> StreamedReply | None:
     """Return `reply` as the service streams it; None if it answers as a whole, as with an error.
 
     Without `sse`, the events are a JSON list, as Gemini sends them then.
@@ -68,7 +74,9 @@ def streamed(reply: Reply, protocol: Protocol, *, model: str, sse: bool) -> Stre
 
 
 def _broken_off(
-    events: Iterator[StreamEvent | bytes], stream: Stream, protocol: Protocol
+    events: Iterator[StreamEvent | bytes],
+    stream: Stream,
+    protocol: Protocol,
 ) -> tuple[Iterator[StreamEvent | bytes], Break]:
     if stream.after is not None:
         events = islice(events, stream.after)
@@ -80,7 +88,11 @@ def _broken_off(
 
 
 def deliver(
-    answer: StreamedReply, write: Callable[[bytes], object], closing: threading.Event, *, slow: bool
+    answer: StreamedReply,
+    write: Callable[[bytes], object],
+    closing: threading.Event,
+    *,
+    slow: bool,
 ) -> bool:
     """Write the pieces as HTTP chunks, and return whether all were sent before the server ended."""
     for piece, is_event in answer.pieces:
@@ -101,7 +113,9 @@ def _may_send(stream: Stream, closing: threading.Event) -> bool:
 
 
 def _with_keep_alives(
-    events: Iterator[StreamEvent | bytes], stream: Stream, protocol: Protocol
+    events: Iterator[StreamEvent | bytes],
+    stream: Stream,
+    protocol: Protocol,
 ) -> Pieces:
     newline = stream.newline or ("\r\n" if protocol == "gemini" else "\n")
     if stream.lines:

@@ -45,7 +45,8 @@ def main() -> None:
     os.closerange(0, 3)  # or the other ends would not see that the command closes its own
     code = exit_code_from(connection)
     if code < 0:
-        signal.signal(-code, signal.SIG_DFL)
+        if -code not in {signal.SIGKILL, signal.SIGSTOP}:  # their action is fixed
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
 

@@ -1,4 +1,4 @@
-# What this package offers, one name a line; `__init__.py` says where each is, and imports it when it is asked for.
+# What this package offers, one name a line. `__init__.py` imports each on first use.
 from .checkpoint import Checkpoints as Checkpoints
 from .checkpoint import Writers as Writers
 from .checkpoint.undo import PutBack as PutBack

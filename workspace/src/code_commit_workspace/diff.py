@@ -42,30 +42,24 @@ def unified_diff(
         NotReady: the old and new files have more than `most` bytes, git fails, or the temporary
             folder is full.
     """
-    if (
-        most is not None
-        and sum(_BLOCK + len(each.content or b"") + _size(tree, each.path) for each in changes)
-        > most
-    ):
+    if most is not None and _bytes_on_disk(tree, changes) > most:
         raise too_large(most)
     try:
         with TemporaryDirectory(prefix="code-commit-diff-") as scratch:
-            for change in changes:
-                with suppress(OSError):
-                    _put(
-                        Path(scratch, "a", change.path),
-                        tree.read(change.path),
-                        mode=_mode(tree, change.path),
-                    )
-                mode = _mode(tree, change.path) if change.mode is None else change.mode
-                _put(Path(scratch, "b", change.path), change.content, mode=mode)
             for side in ("a", "b"):
-                Path(scratch, side).mkdir(exist_ok=True)
+                Path(scratch, side).mkdir()
+            for change in changes:
+                mode = _mode(tree, change.path)
+                with suppress(OSError):
+                    content = tree.read(change.path)
+                    _put(Path(scratch, "a", change.path), content, mode=mode)
+                if change.mode is not None:
+                    mode = change.mode
+                _put(Path(scratch, "b", change.path), change.content, mode=mode)
             git = Git(tree.root, writable=writable)
             # git exits with 1 when there is a difference.
-            return git.run(["-C", scratch, *_DIFF, "a", "b"], passing=1, env=NO_REPOSITORY).decode(
-                "utf-8", "replace"
-            )
+            diff = git.run(["-C", scratch, *_DIFF, "a", "b"], passing=1, env=NO_REPOSITORY)
+            return diff.decode("utf-8", "replace")
     except OSError as error:
         raise NotReady(
             f"the diff cannot be made: {error}", hint="free space in the temporary folder"
@@ -76,6 +70,11 @@ def too_large(most: int) -> NotReady:
     """Return the error for a diff of more than `most` bytes."""
     hint = "`git diff` shows uncommitted changes of any size"
     return NotReady(f"the diff is larger than {most // 2**20} MiB", hint=hint)
+
+
+def _bytes_on_disk(tree: ProjectTree, changes: Sequence[Change]) -> int:
+    """Return how many bytes the old and the new files need at most."""
+    return sum(_BLOCK + len(change.content or b"") + _size(tree, change.path) for change in changes)
 
 
 def _size(tree: ProjectTree, path: str) -> int:

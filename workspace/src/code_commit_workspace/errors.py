@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from code_commit_workspace.records import Refusal
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+
 
 class CodeCommitError(Exception):
     """The message describes what happened and where; `hint` describes what to do next."""
@@ -43,11 +45,7 @@ class Interrupted(CodeCommitError):  # noqa: N818 - the name of the outcome
 
 def no_room(error: BaseException) -> NotReady | None:
     """Return a `NotReady` if `error` means that the disk is full or read-only, else None."""
-    if not isinstance(error, OSError) or error.errno not in {
-        errno.ENOSPC,
-        errno.EDQUOT,
-        errno.EROFS,
-    }:
+    if not isinstance(error, OSError) or error.errno not in _NO_ROOM:
         return None
     where = f"{error.filename}: " if isinstance(error.filename, str) else ""
     return NotReady(

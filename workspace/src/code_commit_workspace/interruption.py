@@ -176,12 +176,21 @@ class Stop:
     def pieces(self, handle: int) -> Iterator[bytes]:
         """Read the descriptor `handle` to its end, piece by piece.
 
+        If it does not block, a named pipe that nobody writes to is at its end.
+
         Raises:
             Interrupted: a signal came.
         """
+        blocks = os.get_blocking(handle)
         while True:
-            self.wait_for_input(handle)
-            if not (piece := os.read(handle, _PIECE)):
+            if blocks:
+                self.wait_for_input(handle)
+            try:
+                piece = os.read(handle, _PIECE)
+            except BlockingIOError:
+                self.wait_for_input(handle)
+                continue
+            if not piece:
                 return
             yield piece
 
@@ -204,7 +213,10 @@ class Stop:
                 # Later, Python restores the default.
                 atexit.register(signal.signal, number, signal.SIG_IGN)
         watch = threading.Thread(
-            target=self._watch, args=(reader,), name="code-commit stop", daemon=True
+            target=self._watch,
+            args=(reader,),
+            name="code-commit stop",
+            daemon=True,
         )
         watch.start()
         os.register_at_fork(after_in_child=self._forget)

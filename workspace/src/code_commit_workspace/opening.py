@@ -1,5 +1,6 @@
-"""Steps before a workspace opens: find its state folder and repository, and recover from an
-interrupted run.
+"""Steps before a workspace opens: find its state folder and repository, and recover.
+
+To recover is to roll back the change set of an interrupted run.
 """
 
 from __future__ import annotations
@@ -25,14 +26,19 @@ _OPEN_FILES = 64  # that a run needs, with its calls and processes
 _PRIVATE_GIT = "no-repository.git"  # in the state folder
 
 
-def home_of(root: Path, private_folder: str, state_folder: str) -> Path:
+def home_of(
+    root: Path,
+    private_folder: str,
+    state_folder: str,
+) -> Path:
+    """Return the state folder of the project at `root`.
+
+    Raises:
+        ValueError: it is not directly in the private folder, or one of them is not a plain name.
+    """
     above, _, name = state_folder.rpartition("/")
-    if (
-        not name
-        or above != private_folder
-        or "/" in private_folder
-        or {private_folder, name} & {".", ".."}
-    ):
+    is_direct = name != "" and above == private_folder
+    if not is_direct or "/" in private_folder or {private_folder, name} & {".", ".."}:
         raise ValueError(f"{state_folder!r} is not a folder directly in {private_folder!r}")
     return root / private_folder / name
 
@@ -53,7 +59,11 @@ def require_open_files() -> None:
         )
 
 
-def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
+def needs_private_git(
+    git: Git,
+    repository: Repository,
+    home: Path,
+) -> bool:
     """Return whether the root is in no repository and a private one replaces it.
 
     Raises:
@@ -64,15 +74,21 @@ def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
     try:
         git.require_repository()
     except NoRepository:
-        if repository == "required" or (
-            repository == "existing" and not is_folder(home / _PRIVATE_GIT)
-        ):
+        if repository == "required":
+            raise
+        if repository == "existing" and not is_folder(home / _PRIVATE_GIT):
             raise
         return True
     return False
 
 
-def private_git(root: Path, home: Path, *, replace: bool, writable: Sequence[Path]) -> Git:
+def private_git(
+    root: Path,
+    home: Path,
+    *,
+    replace: bool,
+    writable: Sequence[Path],
+) -> Git:
     """Return git in `root`, with a private repository in the state folder that stays empty.
 
     With it, `.gitignore` files still decide which files a change may touch and a model may see.
@@ -85,22 +101,27 @@ def private_git(root: Path, home: Path, *, replace: bool, writable: Sequence[Pat
     os.close(open_home(home))  # raises if it is a link
     folder = home / _PRIVATE_GIT
     git = Git(root, repository=folder, writable=writable)
-    if replace or not lexists(folder):
-        from code_commit_workspace.files.tree_removal import remove_tree
-
-        try:
-            if lexists(folder):
-                remove_tree(folder)
-        except OSError as error:
-            raise NotReady(
-                f"{folder} cannot be replaced: {error.strerror}", hint="remove it"
-            ) from error
-        git.init()
+    if lexists(folder):
+        if not replace:
+            return git
+        _remove_repository(folder)
+    git.init()
     return git
 
 
+def _remove_repository(folder: Path) -> None:
+    from code_commit_workspace.files.tree_removal import remove_tree
+
+    try:
+        remove_tree(folder)
+    except OSError as error:
+        raise NotReady(
+            f"{folder} cannot be replaced: {error.strerror}", hint="remove it"
+        ) from error
+
+
 def recover_for_reading(tree: ProjectTree, home: Path) -> str | None:
-    """Undo the incomplete change set of a killed run, unless a running process will finish it."""
+    """Roll back the change set of a killed run, unless a running process will finish it."""
     while in_force(home):
         try:
             with ProjectLock(home):

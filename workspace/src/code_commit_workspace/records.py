@@ -1,4 +1,4 @@
-"""The records of the workspace: changes, path rules, refusals, settings and results of processes."""
+"""The records of the workspace: changes, path rules, refusals, settings, results of processes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from code_commit_workspace.files.project_tree import normalise_path
 from code_commit_workspace.words import describe_ending, shorten
 
 _PERMISSIONS = 0o777
+_LONGEST_LINE = 400  # characters of a line for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,17 +19,22 @@ class Change:
     """The whole new content of one file, or its removal. `content` None deletes.
 
     `path` loses a leading `./`, so that `./a` and `a` are one file; `given` is the path as it was
-    given, for messages. `mode` are the permission bits of the file; with None, an existing file
+    given, for messages. `mode` has the permission bits of the file. With None, an existing file
     keeps its own, and the umask decides those of a new one.
     """
 
     path: str
     content: bytes | None = field(repr=False)
     mode: int | None = field(default=None, kw_only=True)
-    given: str = field(default="", repr=False, compare=False, kw_only=True)
+    given: str = field(
+        default="",
+        repr=False,
+        compare=False,
+        kw_only=True,
+    )
 
     def __post_init__(self) -> None:
-        # As frozen dataclasses set fields.
+        # This is how to set a field of a frozen dataclass.
         object.__setattr__(self, "given", self.given or self.path)
         object.__setattr__(self, "path", normalise_path(self.path))
         if not isinstance(self.content, bytes | None):
@@ -42,11 +48,17 @@ class Change:
 class Tree(Protocol):
     """The files of the project. A link is never followed. `./a` and `a` are one path.
 
-    To read, size up or find the mode of what is not a plain relative path is a ValueError; for what
-    a model names, `may_read` and `check` refuse such a path before.
+    `read`, `size` and `mode` raise ValueError if a path is not a plain relative one. `may_read` and
+    `check` refuse such a path before, if a model names it.
     """
 
-    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
+    def read(
+        self,
+        path: str,
+        limit: int | None = None,
+        *,
+        start: int = 0,
+    ) -> bytes | None:
         """Return the content of the regular file at `path`, or None if there is none.
 
         Begin at the byte `start`. With `limit`, return at most so many bytes.
@@ -57,8 +69,9 @@ class Tree(Protocol):
         ...
 
     def size(self, path: str) -> int:
-        """Return the bytes of the regular file at `path`; 0 if there is none, or a part of the path
-        is a link.
+        """Return the size of the regular file at `path` in bytes.
+
+        It is 0 if there is no such file, or a part of the path is a link.
         """
         ...
 
@@ -81,9 +94,8 @@ class Tree(Protocol):
     def list(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the visible files, sorted: those that git tracks or does not ignore.
 
-        See `Run.files`.
-
-        Each call asks git, so keep the result if you need it twice.
+        `patterns` and `recursive`: see `Workspace.files`. Each call asks git, so keep the result if
+        you need it twice.
 
         Raises:
             NotReady: the root is not in a git repository.
@@ -109,8 +121,10 @@ class Refusal:
     hint: str = ""
 
     def __str__(self) -> str:
-        """The path and the reason, on one line for people and models."""
-        return f"{self.path}: {self.reason}" if self.path else self.reason
+        """Return the path and the reason, on one line for people and models."""
+        if not self.path:
+            return self.reason
+        return f"{self.path}: {self.reason}"
 
 
 class PathRule(Protocol):
@@ -122,11 +136,11 @@ class PathRule(Protocol):
     name: str
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterable[Refusal]:
-        """Return a refusal for each path that is not allowed, or one with the path `""` to refuse
-        all of `changes`.
+        """Return a refusal for each path that is not allowed.
 
-        `changes` holds each path once. `tree` shows the files as they are before the change. An
-        exception, a result of another type, or a path that is not in `changes` refuses everything.
+        One with the path `""` refuses all of `changes`. `changes` holds each path once. `tree`
+        shows the files as they are before the change. An exception, a result of another type, or a
+        path that is not in `changes` refuses everything.
         """
         ...
 
@@ -179,11 +193,11 @@ class SandboxSettings:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointLimits:
-    """How much a checkpoint saves, in bytes: of one file, and of all files whose content git does
-    not have.
+    """How much a checkpoint saves, in bytes.
 
-    Sparse files count as if they had no holes. A limit is at least `LEAST_FILE` or `LEAST_TOTAL`:
-    files within these are saved without a look at the limits.
+    `max_file` is for one file, `max_total` for all files whose content git does not have. Sparse
+    files count as if they had no holes. A limit is at least `LEAST_FILE` or `LEAST_TOTAL`: files
+    within these are saved without a look at the limits.
     """
 
     LEAST_FILE: ClassVar[int] = 1024 * 1024
@@ -191,9 +205,6 @@ class CheckpointLimits:
 
     max_file: int = 256 * 1024 * 1024
     max_total: int = 4 * 1024 * 1024 * 1024
-
-
-_LONGEST_LINE = 400  # characters of a line for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +233,9 @@ class ProcessResult:
 
     @property
     def passed(self) -> bool:
-        """Whether the exit code is 0 (what is on stderr does not count) and the integrity check
-        found nothing.
+        """Whether the exit code is 0 and the integrity check found nothing.
+
+        What is on stderr does not count.
         """
         return self.exit_code == 0 and not self.tampered
 
@@ -234,15 +246,16 @@ class ProcessResult:
 
     @property
     def ending(self) -> str:
-        """How the process ended, to follow its name: "ended with exit code 1", "was ended by signal
-        9 (SIGKILL)", "ran into its time limit of 60 s".
+        """How the process ended, to follow its name.
+
+        For example: "ended with exit code 1", "was ended by signal 9 (SIGKILL)", "ran into its time
+        limit of 60 s".
         """
         return describe_ending(self.exit_code, self.signal, self.time_limit)
 
     def last_lines(self, most: int = 10) -> str:
         """Return the last `most` lines of the output, without blank lines; long lines are cut."""
-        lines = [
-            line for line in self.output.decode("utf-8", "replace").splitlines() if line.strip()
-        ]
-        last = lines[len(lines) - min(most, len(lines)) :]
-        return "\n".join(shorten(line, _LONGEST_LINE) for line in last)
+        text = self.output.decode("utf-8", "replace")
+        lines = [line for line in text.splitlines() if line.strip()]
+        begin = max(0, len(lines) - most)
+        return "\n".join(shorten(line, _LONGEST_LINE) for line in lines[begin:])

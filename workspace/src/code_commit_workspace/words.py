@@ -1,5 +1,6 @@
-"""Words for people: numbers, paths, errors, misspelled names, how a process ended, and text that a
-terminal shows safely.
+"""Words for people: numbers, paths, errors, misspelled names, how a process ended.
+
+`printable` makes a text safe for terminals.
 """
 
 from __future__ import annotations
@@ -37,13 +38,17 @@ def printable(text: str, *, newlines: bool = True) -> str:
 
 def shorten(text: str, longest: int) -> str:
     """Return `text`, or its beginning and "…", in at most `longest` characters."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+    if len(text) <= longest:
+        return text
+    return f"{text[: longest - 1]}…"
 
 
 def join_paths(paths: Sequence[str], most: int = 10) -> str:
-    """Join the first `most` paths with commas, and add the number of the others."""
-    more = f" and {len(paths) - most} more" if len(paths) > most else ""
-    return ", ".join(paths[:most]) + more
+    """Join the first `most` paths with commas, and add how many more there are."""
+    text = ", ".join(paths[:most])
+    if len(paths) > most:
+        text += f" and {len(paths) - most} more"
+    return text
 
 
 def count_of(number: int, noun: str, nouns: str = "") -> str:
@@ -51,28 +56,38 @@ def count_of(number: int, noun: str, nouns: str = "") -> str:
 
     `nouns` is the plural if it is not `noun` plus "s".
     """
-    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+    if number == 1:
+        return f"1 {noun}"
+    plural = nouns or f"{noun}s"
+    return f"{number:,} {plural}"
 
 
 def count_by_folder(paths: Iterable[str], most: int = 10) -> Iterator[str]:
-    """Yield the sorted `paths`; for a top-level folder with more than `most`, yield the folder and
-    their number.
+    """Yield the sorted `paths`, but only their number for a top-level folder with many.
+
+    Many are more than `most`.
     """
-    for top, below in groupby(paths, lambda path: path.partition("/")[0]):
-        found = list(below)
-        yield from found if len(found) <= most else [f"{top}/ ({count_of(len(found), 'file')})"]
+    for folder, group in groupby(paths, lambda path: path.partition("/")[0]):
+        paths_below = list(group)
+        if len(paths_below) <= most:
+            yield from paths_below
+        else:
+            yield f"{folder}/ ({count_of(len(paths_below), 'file')})"
 
 
 def describe_ending(
-    exit_code: int | None, signal: int | None = None, time_limit: float | None = None
+    exit_code: int | None,
+    signal: int | None = None,
+    time_limit: float | None = None,
 ) -> str:
     """Return `ProcessResult.ending` for these values.
 
     As in `subprocess`, a negative `exit_code` is that of a signal. A `time_limit` of 0 is unknown.
     """
+    if time_limit:
+        return f"ran into its time limit of {time_limit:g} s"
     if time_limit is not None:
-        seconds = f" of {time_limit:g} s" if time_limit else ""
-        return f"ran into its time limit{seconds}"
+        return "ran into its time limit"
     if exit_code is None:
         return f"was ended by {_signal(signal)}"
     if exit_code < 0:
@@ -80,7 +95,12 @@ def describe_ending(
     return f"ended with exit code {exit_code}"
 
 
-def describe(error: BaseException, *, longest: int | None = None, with_hint: bool = False) -> str:
+def describe(
+    error: BaseException,
+    *,
+    longest: int | None = None,
+    with_hint: bool = False,
+) -> str:
     """Return the type and message of an error on one line, even if its `__str__` fails.
 
     Cut the message to `longest` characters. `with_hint` adds the hint of a `CodeCommitError`.
@@ -94,7 +114,9 @@ def describe(error: BaseException, *, longest: int | None = None, with_hint: boo
     if with_hint and isinstance(error, CodeCommitError) and error.hint:
         words += f" (hint: {error.hint})"
     name = type(error).__name__
-    return f"{name}: {words}" if words else name
+    if not words:
+        return name
+    return f"{name}: {words}"
 
 
 def traceback_of(error: BaseException) -> str:
@@ -104,37 +126,46 @@ def traceback_of(error: BaseException) -> str:
     return "".join(format_exception(error))
 
 
-def closest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | None:
-    """Return the name in `known` that is most similar to `word`, at least by `similarity` (0 to 1),
-    or None.
+def closest(
+    word: str,
+    known: Iterable[str],
+    similarity: float = 0.6,
+) -> str | None:
+    """Return the known name that is most similar to `word`, or None.
+
+    It is similar at least by `similarity`, from 0 to 1.
     """
     from difflib import get_close_matches
 
-    folded = {name.casefold(): name for name in known}
-    close = get_close_matches(word.casefold(), folded, 1, similarity)
-    return folded[close[0]] if close else None
+    by_folded = {name.casefold(): name for name in known}
+    matches = get_close_matches(word.casefold(), by_folded, n=1, cutoff=similarity)
+    return by_folded[matches[0]] if matches else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return `; did you mean X?` for the known name similar to `word`, or an empty text."""
-    close = closest(word, known)
-    return f"; did you mean {close}?" if close else ""
+    name = closest(word, known)
+    return f"; did you mean {name}?" if name else ""
 
 
 @cache
 def _unsafe(*, newlines: bool) -> re.Pattern[str]:
-    more = "" if newlines else "\t\n"
-    return re.compile(f"[{more}{CONTROL}{INVISIBLE}]")
+    unsafe = CONTROL + INVISIBLE
+    if not newlines:
+        unsafe += "\t\n"
+    return re.compile(f"[{unsafe}]")
 
 
-def _escaped(found: re.Match[str]) -> str:
-    character = found[0]
-    code = ord(character)
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0]
     if character in _NAMED:
         return _NAMED[character]
+    code = ord(character)
     if code <= 0xFF:  # noqa: PLR2004 - two digits
         return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - four digits
+    if code <= 0xFFFF:  # noqa: PLR2004 - four digits
+        return f"\\u{code:04x}"
+    return f"\\U{code:08x}"
 
 
 def _signal(number: int | None) -> str:

@@ -77,7 +77,7 @@ class Workspace:
     max_files: int
     recovered: str | None
     _lock: ProjectLock | None
-    _held: ExitStack
+    _stack: ExitStack
     started: list[RunningProcess] = field(default_factory=list)
     _warnings: set[str] = field(default_factory=set)
 
@@ -112,18 +112,22 @@ class Workspace:
         STOP.check()
         home = home_of(root, private_folder, state_folder)
         require_open_files()
-        with ExitStack() as held:
+        sandbox = sandbox or SandboxSettings()
+        with ExitStack() as stack:
             try:
-                tree = held.enter_context(ProjectTree(root))
+                tree = stack.enter_context(ProjectTree(root))
             except OSError as error:
                 raise NotReady(f"the folder {root} cannot be opened: {error.strerror}") from error
-            git = Git(root, writable=sandbox.writable if sandbox else ())
-            private = needs_private_git(git, repository, home)
-            lock = held.enter_context(ProjectLock(home)) if writes else None
-            if private:
+            git = Git(root, writable=sandbox.writable)
+            is_private = needs_private_git(git, repository, home)
+            lock = stack.enter_context(ProjectLock(home)) if writes else None
+            if is_private:
                 git = private_git(root, home, replace=writes, writable=git.writable)
             with STOP.hold():
-                recovered = recover(tree, home) if writes else recover_for_reading(tree, home)
+                if writes:
+                    recovered = recover(tree, home)
+                else:
+                    recovered = recover_for_reading(tree, home)
             return cls(
                 root=root,
                 writes=writes,
@@ -134,12 +138,12 @@ class Workspace:
                 state_folder=home,
                 build_script=build_script,
                 protected=tuple(protected),
-                sandbox=sandbox or SandboxSettings(),
+                sandbox=sandbox,
                 checkpoint_limits=checkpoint_limits,
                 max_files=max_files,
                 recovered=recovered,
                 _lock=lock,
-                _held=held.pop_all(),
+                _stack=stack.pop_all(),
             )
 
     def __enter__(self) -> Self:
@@ -150,7 +154,7 @@ class Workspace:
 
     def close(self) -> None:
         """End running processes, release the lock, and close the folder."""
-        with STOP.hold(), self._held:  # releases the lock even if a process cannot be ended
+        with STOP.hold(), self._stack:  # releases the lock even if a process cannot be ended
             self.end_processes()
             if self.wait_until_over(_ENDS_WITHIN) and "_runner" in self.__dict__:
                 self._runner.remove_private_folders()
@@ -165,7 +169,7 @@ class Workspace:
         """The files of the project as path rules see them, to read and list."""
         return self._guard.visible
 
-    # --- reading ----------------------------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
         """Return the files that git tracks or does not ignore and that a model may see, sorted.
@@ -183,8 +187,7 @@ class Workspace:
     def select(
         self, patterns: Sequence[str] = (), *, among: AbstractSet[str]
     ) -> tuple[tuple[str, ...], dict[str, Refusal]]:
-        """Return the `files` in a result of `listed`, and for each other path that matches, why it
-        is left out.
+        """Return the `files` in a result of `listed`, and the refusals of other paths that match.
 
         Raises:
             ValueError: a pattern is malformed.
@@ -192,8 +195,9 @@ class Workspace:
         return self._guard.select(patterns, among=among)
 
     def listed(self) -> AbstractSet[str]:
-        """Return the paths that git tracks or does not ignore, including those that a model may not
-        see.
+        """Return the paths that git tracks or does not ignore.
+
+        They include those that a model may not see.
 
         Raises:
             NotReady: the root is not in a git repository, or git cannot list its files.
@@ -204,7 +208,7 @@ class Workspace:
         """Return the refusal if a model may not see `path`, else None."""
         return self._guard.may_read(path)
 
-    # --- changes ----------------------------------------------------------------------------------------------------
+    # --- changes ----------------------------------------------------------------------------------
 
     @property
     def rule_traces(self) -> Sequence[str]:
@@ -222,23 +226,23 @@ class Workspace:
 
         `warn` gets warnings.
         """
-        found = self._guard.check(changes, rules)
-        refusals = tuple(each for each in found if each.then != "warn")
-        if warn:
-            # A refusal refuses all changes: then nothing is written.
-            written = [
-                change.path for change in changes if change.content is not None and not refusals
-            ]
-            for text in (
-                *(str(each) for each in found if each.then == "warn"),
-                *self.executed(written),
-            ):
-                warn(text)
+        verdicts = self._guard.check(changes, rules)
+        refusals = tuple(verdict for verdict in verdicts if verdict.then != "warn")
+        if not warn:
+            return refusals
+        for verdict in verdicts:
+            if verdict.then == "warn":
+                warn(str(verdict))
+        if not refusals:  # one refusal refuses all changes, so that nothing is written
+            written = [change.path for change in changes if change.content is not None]
+            for warning in self.executed(written):
+                warn(warning)
         return refusals
 
     def executed(self, written: Collection[str]) -> list[str]:
-        """Return a warning for each of the files `written` that other programs execute, but each
-        warning only once.
+        """Return a warning for each of the files `written` that other programs execute.
+
+        Each warning is returned only once.
         """
         from code_commit_workspace.guard.executed import executed
 
@@ -255,9 +259,8 @@ class Workspace:
     ) -> None:
         """Check `changes` again, then put all of them on disk, or none.
 
-        A signal takes effect before or after that.
-
-        The context `around` begins between the check and the first write.
+        A signal takes effect before or after that. The context `around` begins between the check
+        and the first write.
 
         Raises:
             ChangeSetRefused: a path is not allowed; nothing was changed.
@@ -266,7 +269,8 @@ class Workspace:
         self._require_writes()
         from code_commit_workspace.transaction.apply import apply
 
-        if refusals := self.check(changes, rules):
+        refusals = self.check(changes, rules)
+        if refusals:
             raise ChangeSetRefused(refusals)
         STOP.check()
         with around or nullcontext(), STOP.hold():
@@ -294,7 +298,7 @@ class Workspace:
         self._require_writes()
         return Checkpoints(self.project, self.git, self.state_folder, self.checkpoint_limits)
 
-    # --- processes --------------------------------------------------------------------------------------------------
+    # --- processes --------------------------------------------------------------------------------
 
     @cached_property
     def _runner(self) -> ProcessRunner:
@@ -310,7 +314,7 @@ class Workspace:
             build_script=self.build_script,
             protected=checked_outside(self.git),
             ignored=self.git.ignored,
-            not_searched=[each.name for each in self.protected if not each.anywhere],
+            not_searched=[entry.name for entry in self.protected if not entry.anywhere],
         )
 
     def look_ahead(self) -> None:
@@ -331,20 +335,20 @@ class Workspace:
         return self._runner.sandbox_in_use
 
     def sandbox_warning(self) -> str:
-        """Return what processes can reach because the mode "auto" found no full sandbox; "" if none
-        or asked before.
+        """Return what processes can reach because the mode "auto" found no full sandbox.
+
+        Return an empty text if it found one, or from the second call on.
         """
         return self._runner.sandbox_warning()
 
     def run_build(self, *, log: Path, timeout: float) -> ProcessResult:
-        """Run the project's build script as its first line says; see `build_command` and
-        `run_command`.
-        """
+        """Run the project's build script: `run_command` with `build_command`."""
         return self.run_command(self.build_command(), log=log, timeout=timeout)
 
     def build_command(self) -> tuple[str, ...]:
-        """Return the command line of `run_build`: the interpreter that the build script's first
-        line names, or bash.
+        """Return the command line of `run_build`.
+
+        It runs the interpreter that the build script's first line names, or bash.
 
         Raises:
             NotReady: the build script is missing, is a link or not a text with LF line ends; or its
@@ -368,8 +372,9 @@ class Workspace:
         stdin: bytes = b"",
         isolation_required: bool = False,
     ) -> ProcessResult:
-        """Run `argv` in the root until it ends or `timeout` seconds pass; nothing that it started
-        keeps running.
+        """Run `argv` in the root until it ends or `timeout` seconds pass.
+
+        Nothing that it started keeps running.
 
         Raises:
             NotReady: the root is gone, or isolation is required but does not work here.
@@ -377,7 +382,11 @@ class Workspace:
             Interrupted: the workspace was closed meanwhile.
         """
         return self._runner.run(
-            argv, log=log, timeout=timeout, stdin=stdin, isolation_required=isolation_required
+            argv,
+            log=log,
+            timeout=timeout,
+            stdin=stdin,
+            isolation_required=isolation_required,
         )
 
     def start_process(
@@ -389,9 +398,8 @@ class Workspace:
     ) -> RunningProcess:
         """Start `argv` in the root and return it with pipes.
 
-        It ends with the workspace at the latest.
-
-        It gets the sandbox and the environment of `run_command`, plus `env`.
+        It ends with the workspace at the latest. It gets the sandbox and the environment of
+        `run_command`, plus `env`.
 
         Raises:
             NotReady: it cannot be started, or isolation is required but does not work here.
@@ -407,14 +415,17 @@ class Workspace:
             self._runner.close()
 
     def wait_until_over(self, seconds: float) -> bool:
-        """After `end_processes`, wait until no process is running; return False if that takes
-        longer.
+        """After `end_processes`, wait until no process is running.
+
+        Return False if that takes longer than so many seconds.
         """
         for process in self.started:
             process.close()
-        return "_runner" not in self.__dict__ or self._runner.wait_until_over(seconds)
+        if "_runner" not in self.__dict__:
+            return True
+        return self._runner.wait_until_over(seconds)
 
-    # --- state ------------------------------------------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------
 
     def state(self, name: str) -> Path:
         """Return the folder `name` for state between runs; create it if missing.

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.errors import NotReady
+from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
+from code_commit_workspace.interruption import STOP
 
 RUN = "2025-01-02-03-04-05-committing-code"
 
@@ -89,8 +90,8 @@ def test_a_patch_takes_git_apply_from_one_tree_to_the_other(root, of, git, plant
     (root.parent / "patch").write_bytes(patch)
     git(root, "apply", "../patch")
 
-    found = {path: (root / "sub" / path).read_bytes() for path in ("text", "bytes", "new/n")}
-    assert found == {"text": b"2\n", "bytes": b"\xff\x00", "new/n": b"3\n"}
+    contents = {path: (root / "sub" / path).read_bytes() for path in ("text", "bytes", "new/n")}
+    assert contents == {"text": b"2\n", "bytes": b"\xff\x00", "new/n": b"3\n"}
 
 
 def test_bytes_are_exact_whatever_git_would_convert(root, checkpoints, tmp_path, git, plant):
@@ -200,9 +201,9 @@ def test_undo_names_what_was_changed_since_and_touches_nothing(root, checkpoints
     checkpoints.take(RUN, "end")
     plant(root, {"b": b"mine", "c": b"mine", "other": b"mine"})
     before = picture(root)
-    with pytest.raises(NotReady, match=rf"files were changed since the run {RUN}: b$") as told:
+    with pytest.raises(NotReady, match=rf"files were changed since the run {RUN}: b$") as caught:
         checkpoints.undo(RUN)
-    assert f"`code-commit undo {RUN} --force`" in told.value.hint
+    assert f"`code-commit undo {RUN} --force`" in caught.value.hint
     plant(root, dict.fromkeys(many, b"mine"))
     with pytest.raises(NotReady, match=r": b, f00, .*f18 and 11 more$"):
         checkpoints.undo(RUN)
@@ -341,6 +342,26 @@ def test_ignore_rules_too_stay_when_a_restore_is_stopped(root, checkpoints, plan
     before = picture(root)
     with pytest.raises(NotReady, match=r"a cannot be changed: it is a folder that contains x\.o"):
         checkpoints.restore(start)
+    assert picture(root) == before
+
+
+def test_a_signal_does_not_separate_ignore_rules_from_files(root, checkpoints, plant, monkeypatch):
+    plant(root, {"a": b"1"})
+    before = picture(root)
+    start = checkpoints.take(RUN, "start")
+    plant(root, {"a": b"2", ".gitignore": b"/agent-config\n*.o\n"})
+    restorer = checkpoints._restorer
+    write = restorer.write
+
+    def write_and_signal(*arguments, **options):
+        write(*arguments, **options)
+        monkeypatch.setattr(STOP, "is_set", True)
+
+    monkeypatch.setattr(restorer, "write", write_and_signal)
+    checkpoints.restore(start)
+    with pytest.raises(Interrupted):
+        STOP.check()
+    monkeypatch.undo()
     assert picture(root) == before
 
 

@@ -85,9 +85,9 @@ def test_an_object_that_the_user_cleaned_up_is_taken_anew(root, checkpoints, git
         path.unlink()
     git(root, "read-tree", "--empty")
     plant(root, {"a.txt": b"2"})
-    with pytest.raises(NotReady, match="incomplete: 1 of its objects") as told:
+    with pytest.raises(NotReady, match="incomplete: 1 of its objects") as caught:
         checkpoints.restore(lost)
-    assert "restore the files yourself" in told.value.hint
+    assert "restore the files yourself" in caught.value.hint
     plant(root, {"a.txt": b"committed\n"})
     start = checkpoints.take("two", "start")
     plant(root, {"a.txt": b"2"})
@@ -250,12 +250,10 @@ class Dated:
 def test_a_later_run_saves_no_file_that_vanished_since(root, checkpoints, of, git, plant, by):
     plant(root, {"a.txt": b"1", "d/b.txt": b"2"})
     checkpoints.take("one", "start")
-    plant(
-        root,
-        {"d/b.txt": None, "c.txt": b"3"}
-        if by == "deletion"
-        else {".gitignore": b"/agent-config\nb.txt\n"},
-    )
+    if by == "deletion":
+        plant(root, {"d/b.txt": None, "c.txt": b"3"})
+    else:
+        plant(root, {".gitignore": b"/agent-config\nb.txt\n"})
     with ProjectTree(root) as tree:
         commit = of(tree).take("two", "start")
     assert set(checkpoints.listing(commit)) == {

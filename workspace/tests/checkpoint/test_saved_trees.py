@@ -50,13 +50,13 @@ def test_a_listing_has_mode_and_content_by_path(checkpoints, saved):
             b"blob %d\0%s" % (len(content), content), usedforsecurity=False
         ).hexdigest()
 
-    found = checkpoints.listing(saved[0])
-    assert {path: found[path] for path in ("kept", "d/gone", "run.sh")} == {
+    listing = checkpoints.listing(saved[0])
+    assert {path: listing[path] for path in ("kept", "d/gone", "run.sh")} == {
         "kept": f"100644 {of(b'k')}",
         "d/gone": f"100644 {of(b'g')}",
         "run.sh": f"100755 {of(b'x')}",
     }
-    assert set(found) == {".gitignore", "kept", "d/gone", "d/changed", "run.sh"}
+    assert set(listing) == {".gitignore", "kept", "d/gone", "d/changed", "run.sh"}
 
 
 def test_a_diff_of_too_much_is_refused(checkpoints, saved):
@@ -82,10 +82,10 @@ def test_undo_of_some_paths_leaves_the_others(root, checkpoints, saved):
     assert checkpoints.undo(RUN, ["./d/gone", "e"]).paths == ("d/gone", "e/new")
     assert (root / "d/changed").read_bytes() == b"2"
     assert checkpoints.undo(RUN, ["d/"]).paths == ("d/changed",)
-    with pytest.raises(NotReady) as told:
+    with pytest.raises(NotReady) as caught:
         checkpoints.undo(RUN, ["d", "kept"])
-    assert told.value.message == f"the run {RUN} changed nothing at kept"
-    assert told.value.hint == "nothing was undone; it changed d/changed, d/gone, e/new"
+    assert caught.value.message == f"the run {RUN} changed nothing at kept"
+    assert caught.value.hint == "nothing was undone; it changed d/changed, d/gone, e/new"
     with pytest.raises(NotReady, match=re.escape(f"the run {RUN} changed nothing at e/ne")):
         checkpoints.undo(RUN, ["e/ne"])
 

@@ -37,7 +37,7 @@ def refused(refusals):
     return {refusal.path: refusal.rule for refusal in refusals}
 
 
-# --- paths of one response ------------------------------------------------------------------------------------------
+# --- paths of one response ------------------------------------------------------------------------
 def test_a_path_may_be_named_once(guard):
     refusals = guard.check([*write("a", "b"), *delete("a")])
     assert refused(refusals) == {"a": "one-tree"}
@@ -197,7 +197,7 @@ def test_everything_that_takes_a_path_ignores_a_leading_dot_slash(root, path):
 
 
 def test_a_refusal_names_the_path_as_given(guard):
-    assert [str(each) for each in guard.check(write(".//build.sh"))] == [
+    assert [str(refusal) for refusal in guard.check(write(".//build.sh"))] == [
         ".//build.sh: Responses cannot change it."
     ]
 
@@ -323,7 +323,7 @@ def test_a_workspace_protects_its_private_folder_and_what_git_reads(root):
         assert [workspace.may_read(path) is None for path in paths] == [False, False, False, True]
 
 
-# --- reading --------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 READABLE = [
     "src/a.rs",
     "./src/a.rs",

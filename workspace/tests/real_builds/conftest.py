@@ -102,7 +102,7 @@ def build(
 ) -> Build:
     account = pwd.getpwuid(os.getuid()).pw_dir
     toolchains = os.environ.get("RUSTUP_HOME", f"{account}/.rustup")
-    for name in [each for each in os.environ if each.lower().startswith(_TOOLS)]:
+    for name in [variable for variable in os.environ if variable.lower().startswith(_TOOLS)]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setenv("RUSTUP_HOME", toolchains)
@@ -123,20 +123,20 @@ def build(
 
 def _listing(home: Path) -> dict[str, tuple[int, int]]:
     """Return what is in the home folder, but for the project and the private folders."""
-    found = {}
+    states = {}
     for top, folders, files in os.walk(home):
         folders[:] = [
-            each
-            for each in folders
-            if Path(top, each) not in {home / "src", home / ".cache/code-commit"}
+            folder
+            for folder in folders
+            if Path(top, folder) not in {home / "src", home / ".cache/code-commit"}
         ]
         for name in (*folders, *files):
             status = Path(top, name).lstat()
-            found[str(Path(top, name))] = (
+            states[str(Path(top, name))] = (
                 status.st_size,
                 status.st_mtime_ns if name != ".cache" else 0,
             )
-    return found
+    return states
 
 
 @pytest.fixture

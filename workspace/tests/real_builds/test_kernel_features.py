@@ -1,4 +1,6 @@
-"""Runtimes, debuggers, sanitizers and sandboxes that builds use work with the calls that are left."""
+"""Runtimes, debuggers, sanitizers and sandboxes that builds use work with the calls that are
+left.
+"""
 
 from __future__ import annotations
 

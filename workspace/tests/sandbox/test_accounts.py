@@ -54,13 +54,13 @@ def test_a_project_that_holds_the_home_folder_is_refused(
 ) -> None:
     runner = ProcessRunner(Path(folder).expanduser(), SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
 
-    with pytest.raises(NotReady, match="the sandbox cannot protect it") as told:
+    with pytest.raises(NotReady, match="the sandbox cannot protect it") as caught:
         runner.look_ahead()
-    what = (
+    kind = (
         "is the root of the file system" if folder == "/" else f"is or holds the home folder {home}"
     )
-    assert told.value.message.startswith(f"the project {os.path.realpath(runner._root)} {what}: ")
-    assert told.value.hint == "work in a subfolder, or pass --sandbox off"
+    assert caught.value.message.startswith(f"the project {os.path.realpath(runner._root)} {kind}: ")
+    assert caught.value.hint == "work in a subfolder, or pass --sandbox off"
 
 
 @pytest.mark.parametrize("mode", ["auto", "require"])
@@ -86,10 +86,10 @@ def test_without_a_home_folder_no_process_starts(
     monkeypatch.setenv("HOME", home_folder)
     runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
 
-    with pytest.raises(NotReady, match=f"no sandbox for {project}: {message}") as told:
+    with pytest.raises(NotReady, match=f"no sandbox for {project}: {message}") as caught:
         runner.look_ahead()
-    assert told.value.hint.startswith(hint)
-    assert told.value.hint.endswith(", or pass --sandbox off")
+    assert caught.value.hint.startswith(hint)
+    assert caught.value.hint.endswith(", or pass --sandbox off")
     assert not Path("/nobody").exists()
 
 
@@ -128,7 +128,7 @@ def test_an_account_without_privileges_has_the_same_sandbox(open_folder: Path) -
     )
     if probe.returncode:
         pytest.skip("another account cannot read this checkout")
-    done = subprocess.run(
+    completed = subprocess.run(
         [*account, str(home / "project"), script],
         env=environ,
         cwd="/",
@@ -137,11 +137,11 @@ def test_an_account_without_privileges_has_the_same_sandbox(open_folder: Path) -
         check=False,
     )
 
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("0 ()"), done.stdout
-    assert "65534\\nCapEff:\\t0000000000000000" in done.stdout
-    assert done.stdout.count("Read-only file system") == 2
-    assert CANARY not in done.stdout
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("0 ()"), completed.stdout
+    assert "65534\\nCapEff:\\t0000000000000000" in completed.stdout
+    assert completed.stdout.count("Read-only file system") == 2
+    assert CANARY not in completed.stdout
     assert (home / "project/made").exists()
 
 
@@ -158,9 +158,9 @@ def test_root_that_may_not_mount_works_as_another_user_would(project: Path) -> N
         "source ./script",
     ]
 
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
 
-    assert done.stdout.startswith("0 () "), done.stdout + done.stderr
-    assert r"\n0\n" in done.stdout
-    assert done.stdout.count("Read-only file system") == 2
+    assert completed.stdout.startswith("0 () "), completed.stdout + completed.stderr
+    assert r"\n0\n" in completed.stdout
+    assert completed.stdout.count("Read-only file system") == 2
     assert (project / "made").exists()

@@ -1,4 +1,6 @@
-"""No link, file or folder of a project shows what the sandbox hides, or switches the sandbox off."""
+"""No link, file or folder of a project shows what the sandbox hides, or switches the sandbox
+off.
+"""
 
 from __future__ import annotations
 
@@ -243,11 +245,11 @@ def test_a_project_that_bubblewrap_cannot_hold_is_refused(
     """The sandbox works on this machine, so that a failure is the project's."""
     project.chmod(0o000)  # root passes, but not in the sandbox, where it has no capability
     try:
-        with pytest.raises(NotReady, match=f"no sandbox for {project}: .*") as told:
+        with pytest.raises(NotReady, match=f"no sandbox for {project}: .*") as caught:
             run("touch ~/ran", mode=mode)
     finally:
         project.chmod(0o755)
-    assert told.value.hint == "remove what is in the way, or pass --sandbox off"
+    assert caught.value.hint == "remove what is in the way, or pass --sandbox off"
 
 
 @pytest.mark.parametrize("kind", ["closed", "file", "loop", "long"])
@@ -361,12 +363,15 @@ def test_a_second_place_of_what_is_hidden_is_hidden(
     arguments = [str(project), mount, script, str(home / "log")]
     command = ["unshare", "-m", sys.executable, "-c", IN_A_NAMESPACE, *arguments]
 
-    done = subprocess.run(
-        [each.format(outside=outside) if each in {mount, script} else each for each in command],
+    completed = subprocess.run(
+        [
+            argument.format(outside=outside) if argument in {mount, script} else argument
+            for argument in command
+        ],
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert done.stdout.startswith("0 "), done.stdout + done.stderr
-    assert CANARY not in done.stdout
+    assert completed.stdout.startswith("0 "), completed.stdout + completed.stderr
+    assert CANARY not in completed.stdout

@@ -24,12 +24,16 @@ NUMBERS = {
 Run = Callable[..., ProcessResult]
 SESSION, USER = -3, -4
 # Operations of keyctl(2).
-JOIN, UNLINK, READ = 1, 9, 11
+JOIN = 1
+UNLINK = 9
+READ = 11
 pytestmark = pytest.mark.skipif(bool(seccomp.why_unfiltered()), reason=seccomp.why_unfiltered())
 
 
 def attempt(keys: list[int], *keyrings: int) -> str:
-    """Return a program, without single quotes, that tries to read `keys` and to add to `keyrings`."""
+    """Return a program, without single quotes, that tries to read `keys` and to add to
+    `keyrings`.
+    """
     numbers = f"keyctl, add_key = {NUMBERS['keyctl']}, {NUMBERS['add_key']}"
     return f"""
 import ctypes, os

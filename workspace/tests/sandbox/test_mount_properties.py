@@ -40,23 +40,26 @@ class Seen:
 
     def resolve(self, path: str) -> str:
         """Return `path` without links; `COVERED` if there is nothing."""
-        done, ahead, links = "/", [part for part in reversed(path.split("/")) if part], 0
+        resolved = "/"
+        ahead = [part for part in reversed(path.split("/")) if part]
+        links = 0
         while ahead:
             part = ahead.pop()
-            here = os.path.normpath(os.path.join(done, part))  # noqa: PTH118 - a text
+            here = os.path.normpath(os.path.join(resolved, part))  # noqa: PTH118 - a text
             outside = self.outside(here)
             if not outside or not os.path.lexists(outside):
                 return COVERED
             if not stat.S_ISLNK(os.lstat(outside).st_mode):
-                done = here
+                resolved = here
                 continue
             links += 1
             if links > MOST_LINKS:
                 return COVERED
             target = str(Path(outside).readlink())
-            done = "/" if target.startswith("/") else done
-            ahead += [each for each in reversed(target.split("/")) if each]
-        return done
+            if target.startswith("/"):
+                resolved = "/"
+            ahead += [part for part in reversed(target.split("/")) if part]
+        return resolved
 
     def read(self, path: str) -> str:
         """Return the text of the file at `path`, "" if there is none."""
@@ -109,14 +112,14 @@ def test_no_tree_shows_what_is_hidden(
             secret.write_text(CANARY)
         patch.setenv("HOME", str(home))
         patch.delenv("XDG_CACHE_HOME", raising=False)
-        made = [path for path, target in entries if _make(root / path, target, root, home)]
+        created = [path for path, target in entries if _make(root / path, target, root, home)]
         project = Project(
             str(root),
             hidden=(root / "agent-config", root / "keys/key"),
             protected=(),
-            read_only=lambda: (".git", ".gitignore", "build.sh", *made),
+            read_only=lambda: (".git", ".gitignore", "build.sh", *created),
             repositories=lambda: [
-                path.rpartition("/")[0] for path in made if path.endswith("/.git")
+                path.rpartition("/")[0] for path in created if path.endswith("/.git")
             ],
             writable=(),
             readable=tuple(os.path.realpath(home / path) for path in opened),
@@ -171,10 +174,12 @@ MOUNTS = st.lists(
 @given(mounts=MOUNTS)
 @settings(max_examples=int(os.environ.get("CODE_COMMIT_MOUNT_EXAMPLES", "60")) * 10)
 def test_no_list_of_mounts_shows_what_is_hidden(mounts: list[Mount]) -> None:
-    """Mount points in private folders would be made: these mounts are of paths that do not exist."""
+    """Mount points in private folders would be made: these mounts are of paths that do not
+    exist.
+    """
     mounts = [
-        Mount(each.path, each.kind, "" if each.kind == "hidden" else each.source, each.origin)
-        for each in mounts
+        Mount(mount.path, mount.kind, "" if mount.kind == "hidden" else mount.source, mount.origin)
+        for mount in mounts
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -184,8 +189,8 @@ def test_no_list_of_mounts_shows_what_is_hidden(mounts: list[Mount]) -> None:
             arranged = arrange(mounts, root="/a", private="/b", empty="/empty")
         except NotReady:
             return
-    wanted = {mount.path: mount for mount in mounts}
-    hidden = [path for path, mount in wanted.items() if mount.kind == "hidden"]
+    by_path = {mount.path: mount for mount in mounts}
+    hidden = [path for path, mount in by_path.items() if mount.kind == "hidden"]
     seen = Seen(arranged.mounts)
     places = {path for mount in mounts for path in (mount.path, mount.source) if path}
     for place in (*places, *(f"{above}{below}" for above in places for below in places)):

@@ -71,9 +71,9 @@ def test_more_nested_repositories_than_can_be_protected(
         if count > 32 and mode == "require":
             with pytest.raises(
                 NotReady, match=f"only 32 of {count} nested git repositories are protected"
-            ) as told:
+            ) as caught:
                 runner.look_ahead()
-            assert told.value.hint == "pass --sandbox auto or off"
+            assert caught.value.hint == "pass --sandbox auto or off"
         else:
             assert runner.sandbox_in_use == "bubblewrap"
             assert (f"only 32 of {count}" in runner.sandbox_warning()) == (count > 32)

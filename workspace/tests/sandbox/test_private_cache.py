@@ -64,12 +64,12 @@ def test_without_a_plain_cache_a_variable_names_the_private_one(
 
     assert result.output == b"ok\n"
     if kind == "a link":
-        made = {
+        created = {
             path
             for path in below(tmp_path / "cache") - before
             if not path.startswith("code-commit")
         }
-        assert made == set()
+        assert created == set()
 
 
 def test_what_was_downloaded_on_purpose_is_seen_and_read_only(run: Run, home: Path) -> None:

@@ -1,4 +1,6 @@
-"""No process in the sandbox makes a refused system call, whatever ABI it uses; builds make theirs."""
+"""No process in the sandbox makes a refused system call, whatever ABI it uses; builds make
+theirs.
+"""
 
 from __future__ import annotations
 
@@ -73,9 +75,9 @@ def column(abi: str) -> int:
 def test_every_call_of_the_table_is_refused(errors: Calls, column: int) -> None:
     calls = {call.name: call for call in REFUSED_CALLS if call.numbers[column] is not None}
 
-    found = errors([[call.numbers[column], *INVALID] for call in calls.values()])
+    error_numbers = errors([[call.numbers[column], *INVALID] for call in calls.values()])
 
-    assert dict(zip(calls, found, strict=True)) == {
+    assert dict(zip(calls, error_numbers, strict=True)) == {
         name: call.error for name, call in calls.items()
     }
 
@@ -85,12 +87,14 @@ def test_sockets_of_few_families_can_be_made(errors: Calls, column: int) -> None
     families = range(50)
     stream, raw = 1, 3
 
-    found = errors([
+    error_numbers = errors([
         [call.numbers[column], family, raw if family == 16 else stream, 0] for family in families
     ])  # fmt: skip
 
-    assert {family for family in families if found[family] == 0} | {10} == FAMILIES
-    assert {found[family] for family in families if family not in FAMILIES} == {errno.EAFNOSUPPORT}
+    assert {family for family in families if error_numbers[family] == 0} | {10} == FAMILIES
+    assert {error_numbers[family] for family in families if family not in FAMILIES} == {
+        errno.EAFNOSUPPORT
+    }
 
 
 def test_nothing_is_typed_into_a_terminal(errors: Calls, column: int) -> None:
@@ -98,9 +102,9 @@ def test_nothing_is_typed_into_a_terminal(errors: Calls, column: int) -> None:
     upper = 0 if column == ABIS.index("i386") else 1 << 32
     requests = [TIOCSTI, TIOCLINUX, upper | TIOCSTI, 0x5413]
 
-    found = errors([[call.numbers[column], -1, request, -1] for request in requests])
+    error_numbers = errors([[call.numbers[column], -1, request, -1] for request in requests])
 
-    assert found == [errno.EPERM, errno.EPERM, errno.EPERM, errno.EBADF]
+    assert error_numbers == [errno.EPERM, errno.EPERM, errno.EPERM, errno.EBADF]
 
 
 @pytest.mark.skipif(MACHINE != "x86_64", reason="calls of x86")

@@ -76,9 +76,11 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
     workflow = _selected_workflow(values, registry)
     own = _fields(workflow.flags)
     settings = _fields(SETTING_FLAGS)
-    accepted = own | _fields(HOST_FLAGS) | {field_of(name) for name in workflow.ignores}
-    if foreign := [name for name in values if name not in accepted]:
-        raise _foreign_flag(foreign[0], workflow, registry)
+    ignored = {field_of(name) for name in workflow.ignores}
+    accepted = own | ignored | _fields(HOST_FLAGS)
+    for name in values:
+        if name not in accepted:
+            raise _foreign_flag(name, workflow, registry)
     return Invocation(
         workflow,
         flags={name: value for name, value in values.items() if name in own},
@@ -91,9 +93,7 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
 
 
 def workflow_parser(registry: Registry) -> Parser:
-    """Return the parser of a command line without a command, with the flags of every installed
-    workflow.
-    """
+    """Return the parser of a command line without a command: the flags of installed workflows."""
     parser = Parser(
         prog="code-commit", usage="code-commit [flags]\n       code-commit COMMAND [flags]"
     )
@@ -113,7 +113,8 @@ def workflow_parser(registry: Registry) -> Parser:
             # Workflows of one distribution may share a flag.
             owners = [owner.name for owner in workflows if flag in owner.flags]
             owners.remove(workflow.name)
-            _add(group, flag, f"; also for {' and '.join(owners)}" if owners else "")
+            also = f"; also for {' and '.join(owners)}" if owners else ""
+            _add(group, flag, also)
     for workflow in workflows:
         for name in workflow.ignores:  # ignored also if its plugin is not installed
             if name not in added:
@@ -123,9 +124,9 @@ def workflow_parser(registry: Registry) -> Parser:
 
 
 def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, ...]]:
-    """Return the command, if there is one, and the words after it.
+    """Return the command, or "", the words after it, and the plugins to disable.
 
-    Also return what `--disable-plugin` names before `--`.
+    These are what `--disable-plugin` names before `--`.
     """
     disabled: list[str] = []
     words: list[str] = []
@@ -139,7 +140,9 @@ def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, .
             disabled.append(name if is_joined else next(following, ""))
         else:
             words.append(word)
-    command = words[0] if words and not words[0].startswith("-") else ""
+    command = ""
+    if words and not words[0].startswith("-"):
+        command = words[0]
     return command, words[1:], tuple(disabled)
 
 
@@ -152,7 +155,11 @@ def _fields(flags: Sequence[Flag]) -> set[str]:
     return {field_of(flag.names[0]) for flag in flags}
 
 
-def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None:
+def _add(
+    target: argparse._ActionsContainer,
+    flag: Flag,
+    also: str = "",
+) -> None:
     options: dict[str, Any] = {}
     if flag.metavar is None:
         options["action"] = "store_true"
@@ -183,14 +190,15 @@ def _selected_workflow(values: Mapping[str, Any], registry: Registry) -> Workflo
 
 
 def is_selector(flag: Flag) -> bool:
-    """Return whether the flag selects the workflow and has no value.
-
-    It needs no field among the options.
-    """
+    """Return whether the flag selects the workflow and has no value: it needs no option."""
     return flag.selects and flag.metavar is None
 
 
-def _foreign_flag(name: str, workflow: WorkflowDefinition, registry: Registry) -> UsageError:
+def _foreign_flag(
+    name: str,
+    workflow: WorkflowDefinition,
+    registry: Registry,
+) -> UsageError:
     flag = "--" + name.replace("_", "-")
     owners = sorted(owner for owner in registry.workflows if flag in registry.flags_of(owner))
     if not owners:
@@ -198,7 +206,11 @@ def _foreign_flag(name: str, workflow: WorkflowDefinition, registry: Registry) -
     return UsageError(f"{flag} belongs to {' and '.join(owners)}, not to {workflow.name}")
 
 
-def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> UsageError:
+def _unknown(
+    word: str,
+    parser: argparse.ArgumentParser,
+    registry: Registry,
+) -> UsageError:
     flag = word.partition("=")[0]
     if flag.startswith("-"):
         return registry.missing("flag", flag, parser._option_string_actions)  # noqa: SLF001 - no public way

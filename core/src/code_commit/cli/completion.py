@@ -1,5 +1,6 @@
-"""`code-commit completion SHELL`: a script by shtab that completes commands, flags, models, files
-and runs.
+"""`code-commit completion SHELL`: print a script by shtab.
+
+It completes commands, flags, models, files and runs.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ def _complete(function: str) -> dict[str, str]:
 
 def completion_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `completion`."""
-    parser.description, parser.epilog = _DESCRIPTION, _EPILOG
+    parser.description = _DESCRIPTION
+    parser.epilog = _EPILOG
     parser.add_argument("shell", choices=("bash", "fish", "zsh"), help="the shell")
 
 
@@ -41,16 +43,10 @@ def completion(host: CommandHost, arguments: Namespace) -> int:
     """Print the script of one shell, for the plugins installed now."""
     from shtab import complete
 
-    names = [
-        name for _, definition in host.registry.providers.values() for name in definition.models
-    ]
-    if "replay" in host.registry.providers:
-        names.append("replay/latest")
-    functions = (files("code_commit.cli") / f"completion.{arguments.shell}").read_text("utf-8")
-    preamble = {
-        arguments.shell: functions.replace("{models}", " ".join(filter(_PLAIN.fullmatch, names)))
-    }
-    script = complete(_whole_parser(host), arguments.shell, preamble=preamble)  # type: ignore[arg-type]
+    shell = arguments.shell
+    functions = (files("code_commit.cli") / f"completion.{shell}").read_text("utf-8")
+    functions = functions.replace("{models}", " ".join(_models(host)))
+    script = complete(_whole_parser(host), shell, preamble={shell: functions})  # type: ignore[arg-type]
     # shtab registers nothing when the script is read by `source`, only by `eval`.
     script = script.replace(
         "$zsh_eval_context[-1] == eval", "$zsh_eval_context[-1] != loadautofunc"
@@ -59,10 +55,17 @@ def completion(host: CommandHost, arguments: Namespace) -> int:
     return ExitCode.REACHED
 
 
+def _models(host: CommandHost) -> list[str]:
+    """Return the names of models that need no quotes."""
+    providers = host.registry.providers
+    models = [model for _, definition in providers.values() for model in definition.models]
+    if "replay" in providers:
+        models.append("replay/latest")
+    return [model for model in models if _PLAIN.fullmatch(model)]
+
+
 def _whole_parser(host: CommandHost) -> Parser:
-    """Return a parser of all command lines, for shtab: the workflows' flags, and each command with
-    its arguments.
-    """
+    """Return a parser for shtab: the flags of workflows, and each command with its arguments."""
     parser = workflow_parser(host.registry)
     parsers = {"": parser}  # by the name of the command
     subparsers = {"": parser.add_subparsers(dest="command")}
@@ -111,4 +114,6 @@ def _add_choices(parser: ArgumentParser, choices: Mapping[str, Sequence[str]]) -
 def _alternatives(action: Action) -> Sequence[str]:
     """Return the values that a metavar such as `keep|restore` names."""
     words = str(action.metavar).split("|")
-    return words if len(words) > 1 else ()
+    if len(words) == 1:
+        return ()
+    return words

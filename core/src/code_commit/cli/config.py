@@ -46,7 +46,9 @@ def config(host: CommandHost, arguments: Namespace) -> int:
         for row in rows:
             value = json.dumps(row["value"], ensure_ascii=False)
             table.append((row["name"], value, row["origin"]))
-        name = f"key of {key['config']}" if key["config"] else "key"
+        name = "key"
+        if key["config"]:
+            name = f"key of {key['config']}"
         source = key["source"] or key["problem"] or "none is needed"
         table.append((name, json.dumps(key["key"]), source))
         host.out.table(table)
@@ -54,8 +56,7 @@ def config(host: CommandHost, arguments: Namespace) -> int:
 
 
 def key_of_model(host: CommandHost) -> dict[str, str | None]:
-    """Return the config of the model that a run here would ask, its key without all but two
-    characters, and its source.
+    """Return the config of the model that a run here would ask, its redacted key, and its source.
 
     The key and its source are None if the provider needs none.
 
@@ -79,10 +80,10 @@ def key_of_model(host: CommandHost) -> dict[str, str | None]:
 
 
 def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[dict[str, Any]]:
-    """Return every setting as `config --json` shows it, the host's own first, those of plugins
-    last.
+    """Return every setting as `config --json` shows it.
 
-    Keys are redacted. A section that is not valid shows as it is written.
+    The host's own come first, those of plugins last. Keys are redacted. A section that is not valid
+    shows as it is written.
     """
     from code_commit.config.schema import HostSettings, leaves
     from code_commit.run.assembly import settings_model
@@ -114,12 +115,14 @@ def _leaves(tables: Mapping[str, Any], above: Name = ()) -> Iterator[tuple[Name,
 
 
 def _display(name: Sequence[str], value: Any) -> Any:
-    """Return the value of the setting `name` without secrets, which the words of names and the form
-    of URLs tell.
+    """Return the value of the setting `name` without secrets.
+
+    A secret has a name with one of certain words, or is part of a URL.
     """
     words = set(re.split(r"[^a-z0-9]+", ".".join(name).lower()))
-    if words & _SECRET_WORDS and not words & {"file", "path"}:
-        return value if isinstance(value, bool) else redacted_value(value)
+    is_secret = words & _SECRET_WORDS and not words & {"file", "path"}
+    if is_secret and not isinstance(value, bool):
+        return redacted_value(value)
     match value:
         case str():
             without_user = re.sub(r"(?<=//)[^/\s]*@", "***@", value)

@@ -33,11 +33,7 @@ from code_commit.plugins.distributions import unusable_dependents
 from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS
 from code_commit.plugins.registry import DEFAULT_WORKFLOW
-from code_commit_workspace import (
-    Git,
-    Workspace,
-    check_private_folder,
-)
+from code_commit_workspace import Git, Workspace, check_private_folder
 from code_commit_workspace.words import count_of, describe
 
 _DESCRIPTION = (
@@ -82,14 +78,17 @@ def doctor(host: CommandHost, arguments: Namespace) -> int:
         if not arguments.json:
             _print(host, new_lines, width=width)
     states = [line["state"] for line in lines]
-    problems, warnings = states.count("problem"), states.count("warning")
+    problems = states.count("problem")
+    warnings = states.count("warning")
     if arguments.json:
         host.out.document({"checks": lines, "problems": problems, "warnings": warnings})
     else:
         counts = {"problem": problems, "warning": warnings}
         texts = [count_of(count, state) for state, count in counts.items() if count]
         host.out.line(" and ".join(texts) or "no problems")
-    return ExitCode.NOT_READY if problems else ExitCode.REACHED
+    if problems:
+        return ExitCode.NOT_READY
+    return ExitCode.REACHED
 
 
 def _definitions(host: CommandHost) -> Iterator[tuple[Plugin, CheckDefinition]]:
@@ -133,13 +132,22 @@ def _run(
     ]
 
 
-def _problem(message: str, hint: str, before: Mapping[str, str]) -> Check:
+def _problem(
+    message: str,
+    hint: str,
+    before: Mapping[str, str],
+) -> Check:
     if message in before:
         return Check("skipped", f"not checked, see {before[message]}")
     return Check("problem", message, hint)
 
 
-def _print(host: CommandHost, lines: Sequence[Mapping[str, Any]], *, width: int) -> None:
+def _print(
+    host: CommandHost,
+    lines: Sequence[Mapping[str, Any]],
+    *,
+    width: int,
+) -> None:
     for line in lines:
         first, *more = host.out.redacted(line["text"]).splitlines() or [""]
         if line["hint"]:
@@ -163,7 +171,8 @@ def check_git(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # n
 
 def check_ignore_line(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """Check that git keeps out of `agent-config`."""
-    check_private_folder(host.root, hint=INIT if "init" in host.registry.commands else "")
+    hint = INIT if "init" in host.registry.commands else ""
+    check_private_folder(host.root, hint=hint)
     yield Check("ok", "git ignores /agent-config")
 
 
@@ -207,8 +216,10 @@ def check_address(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
         return
     table = host.configuration.connection(definition.name, resolved.config)
     address = address_of(definition, resolved.config, table, host.environ)
-    source = "" if address.own else f", not {definition.name}'s own"
-    yield Check("ok", f"{address.url}{source}", data={"url": address.url, "own": address.own})
+    text = address.url
+    if not address.own:
+        text += f", not {definition.name}'s own"
+    yield Check("ok", text, data={"url": address.url, "own": address.own})
 
 
 def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
@@ -236,11 +247,14 @@ def check_plugins(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
     """List the loaded plugins, and what failed. A failed path rule stops every run that writes."""
     host.registry.secret_variables()  # reports invalid names
     names = [plugin.name for plugin in host.plugins]
-    yield Check("ok", f"{len(names)} loaded: {', '.join(names)}" if names else "none is installed")
+    text = "none is installed"
+    if names:
+        text = f"{len(names)} loaded: {', '.join(names)}"
+    yield Check("ok", text)
     disabled = host.registry.plugin_host.disabled
     for failure in dict.fromkeys([*host.failures, *unusable_dependents(disabled)]):
-        who = f"{failure.plugin} of {failure.distribution}"
-        text = f"{who} failed ({failure.stage}): {failure.error}"
+        name = f"{failure.plugin} of {failure.distribution}"
+        text = f"{name} failed ({failure.stage}): {failure.error}"
         yield Check("problem" if failure.guards_paths else "warning", text, _REPAIR)
     if DEFAULT_WORKFLOW not in host.registry.workflows:
         yield Check(
@@ -254,7 +268,7 @@ def check_replies(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
     """Say what the reason with which a service ends a reply does."""
     lines = []
     for finish, (meaning, more_words) in _ENDINGS.items():
-        words = [word for word, known in FINISH_WORDS.items() if known is finish]
+        words = [word for word, result in FINISH_WORDS.items() if result is finish]
         lines.append(f"{meaning}: {', '.join(more_words + words)}")
     data = {word: finish.value for word, finish in FINISH_WORDS.items()}
     yield Check("ok", "\n".join(lines), data=data)
@@ -268,9 +282,9 @@ def _context(host: CommandHost, *, builds: bool) -> CheckContext:
     with suppress(CodeCommitError):
         _, resolved = resolve(host.registry, host.configuration, "default")
         config, built, _ = make_provider(resolved, host.configuration, host.root, host.environ)
-        exact = getattr(built, "model", None)
-        model = str(exact if isinstance(exact, str) else config.model)
-        return CheckContext(
-            model, builds, window_of(resolved.provider, model) or listed_window(model)
-        )
+        model = getattr(built, "model", None)  # of a provider
+        if not isinstance(model, str):
+            model = str(config.model)
+        window = window_of(resolved.provider, model) or listed_window(model)
+        return CheckContext(model, builds=builds, window=window)
     return CheckContext(builds=builds)

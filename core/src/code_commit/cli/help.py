@@ -16,6 +16,11 @@ commands:
 """
 
 
+_LAST_LINE = (
+    "`code-commit help COMMAND` explains a command. The exit code is 0 when the goal was reached."
+)
+
+
 def print_workflow_help(registry: Registry) -> None:
     """Print the help of `workflow_parser` with the list of commands and examples."""
     parser = workflow_parser(registry)
@@ -26,23 +31,17 @@ def print_workflow_help(registry: Registry) -> None:
 
 
 def _epilog(registry: Registry) -> str:
-    """Show examples with the commands that are installed; without the default workflow, how to
-    install it.
-    """
+    """Show examples with the installed commands, or how to install the default workflow."""
     from code_commit.plugins.missing import failed_plugins
 
     failed = failed_plugins(registry.plugin_host)
     if DEFAULT_WORKFLOW not in registry.workflows:
-        how = installation("code-commit-commit")
-        return f"The default workflow is not installed. Install it:\n  {how}\n{failed}"
+        commands = installation("code-commit-commit")
+        return f"The default workflow is not installed. Install it:\n  {commands}\n{failed}"
     lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]
     lines += [
         'code-commit --query "Rename the module util to text"',
         "git diff | code-commit --query-file - --dry-run",
     ]
     examples = "".join(f"  {line}\n" for line in lines)
-    end = (
-        "`code-commit help COMMAND` explains a command. The exit code is 0 when the goal was "
-        "reached."
-    )
-    return f"examples:\n{examples}\n{end}\n{failed}"
+    return f"examples:\n{examples}\n{_LAST_LINE}\n{failed}"

@@ -72,15 +72,15 @@ class CommandHost:
     @cached_property
     def registry(self) -> Registry:
         """The offers of all plugins except disabled ones."""
-        self.out.registries.append(load_registry(self.disabled))
-        return self.out.registries[-1]
+        registry = load_registry(self.disabled)
+        self.out.registries.append(registry)
+        return registry
 
     @property
     def plugins(self) -> Sequence[Plugin]:
         """The loaded plugins, without the host's."""
-        return [
-            plugin for plugin in self.registry.plugin_host.plugins if plugin.distribution != HOST
-        ]
+        plugins = self.registry.plugin_host.plugins
+        return [plugin for plugin in plugins if plugin.distribution != HOST]
 
     @property
     def failures(self) -> Sequence[PluginFailure]:
@@ -120,19 +120,18 @@ class CommandHost:
         from code_commit.plugin_api.run import PROTECTED
         from code_commit_workspace import SandboxSettings, Workspace
 
-        redactor = self.redactor if processes else None
+        project = root or self.root
+        redactor = None
         # Without the settings, any variable may hold a key: hide all of them.
         sandbox = SandboxSettings(mode="require", network=False, secret_prefixes=("",))
-        if redactor:
-            from code_commit.run.assembly import sandbox_settings
-
-            sandbox = sandbox_settings(
-                self.configuration, self.keys_for(redactor), self.registry.secret_variables()
-            )
-        project = root or self.root
         if processes:
             from code_commit.config.own_files import require_own_files_out_of_reach
+            from code_commit.run.assembly import sandbox_settings
 
+            redactor = self.redactor
+            keys = self.keys_for(redactor)
+            secrets = self.registry.secret_variables()
+            sandbox = sandbox_settings(self.configuration, keys, secrets)
             require_own_files_out_of_reach(project, self.environ)
         workspace = Workspace.open(
             project,
@@ -149,7 +148,9 @@ class CommandHost:
 
     def settings(self) -> Any:
         """Return the validated section of the plugin that offers the command."""
-        return self._section_of(self.plugin) if self.plugin else None
+        if self.plugin is None:
+            return None
+        return self._section_of(self.plugin)
 
     @cached_property
     def configuration(self) -> Settings:
@@ -188,22 +189,28 @@ class CommandHost:
             raise self._no_owner(hook, plugin, owners)
         arguments = {"settings": self._section_of, "secret": self._secret_of}
         plugin_host = self.registry.plugin_host
-        for owner in [owners[plugin]] if plugin else owners.values():
+        selected = [owners[plugin]] if plugin else list(owners.values())
+        for owner in selected:
             for _, offer in collect_objects(plugin_host, hook, arguments, only=owner):
                 yield owner.name, offer
 
-    def _no_owner(self, hook: str, plugin: str, owners: Collection[str]) -> UsageError:
+    def _no_owner(
+        self,
+        hook: str,
+        plugin: str,
+        owners: Collection[str],
+    ) -> UsageError:
         """Return the error for a plugin that is not among the `owners` of a hook's code."""
         for failure in self.failures:
             if failure.plugin == plugin:
                 return UsageError(
                     f"the plugin {plugin} of {failure.distribution} is broken: {failure.error}"
                 )
-        # "log sink"
-        offer = hook.removeprefix("code_commit_").removesuffix("s").replace("_", " ")
+        offer = hook.removeprefix("code_commit_").removesuffix("s").replace("_", " ")  # "log sink"
+        installed = ", ".join(owners) or "none"
         return UsageError(
-            f"there is no {offer} {plugin!r}" + did_you_mean(plugin, owners),
-            hint=f"installed: {', '.join(owners) or 'none'}",
+            f"there is no {offer} {plugin!r}{did_you_mean(plugin, owners)}",
+            hint=f"installed: {installed}",
         )
 
     def parse(self, argv: Sequence[str]) -> Invocation:
@@ -211,7 +218,11 @@ class CommandHost:
         return parse_invocation(argv, self.registry)
 
     def start(
-        self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False
+        self,
+        invocation: Invocation,
+        *,
+        root: Path | None = None,
+        quiet: bool = False,
     ) -> RunSummary:
         """Run a workflow and return how it ended."""
         from code_commit.cli.run_plan import plan_run
@@ -265,10 +276,11 @@ def run_named(
         return run_named(f"{name} {argv[0]}", argv[1:], environ, disabled, out)
     with noting(plugin, f"the command {name}"):
         arguments, extra = parser.parse_known_args(argv)
-        # Every command accepts it: see `main`
+        # Every command accepts `--debug`: see `main`.
         if unknown := [word for word in extra if word != "--debug"]:
-            close = did_you_mean(unknown[0].partition("=")[0], parser._option_string_actions)  # noqa: SLF001 - no public way
-            parser.error(f"unexpected argument {unknown[0]}{close}")
+            flag = unknown[0].partition("=")[0]
+            flags = parser._option_string_actions  # noqa: SLF001 - no public way
+            parser.error(f"unexpected argument {unknown[0]}{did_you_mean(flag, flags)}")
         with naming(plugin, definition):
             run: Callable[[CommandHost, Namespace], Any] = import_code(definition, "run")
         STOP.begin_work()
@@ -285,7 +297,9 @@ def _exit_code(returned: Any) -> int:
 
 
 def find_command(
-    name: str, disabled: Sequence[str], out: CommandOutput
+    name: str,
+    disabled: Sequence[str],
+    out: CommandOutput,
 ) -> tuple[Plugin, CommandDefinition]:
     """Return the command `name` and its plugin.
 
@@ -299,11 +313,13 @@ def find_command(
         sources = []
         if owner:
             sources = [source for source in discover() if source.distribution == owner]
-        out.registries.append(Registry(PluginHost(sources, builtin=BUILTIN)))
-        if name in out.registries[-1].commands:
-            return out.registries[-1].commands[name]
-    out.registries.append(load_registry(disabled))
-    return out.registries[-1].command(name)
+        registry = Registry(PluginHost(sources, builtin=BUILTIN))
+        out.registries.append(registry)
+        if name in registry.commands:
+            return registry.commands[name]
+    registry = load_registry(disabled)
+    out.registries.append(registry)
+    return registry.command(name)
 
 
 def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
@@ -318,7 +334,11 @@ def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
     return parser
 
 
-def add_arguments(parser: ArgumentParser, plugin: Plugin, definition: CommandDefinition) -> None:
+def add_arguments(
+    parser: ArgumentParser,
+    plugin: Plugin,
+    definition: CommandDefinition,
+) -> None:
     """Add the arguments of a command to `parser`.
 
     Raises:

@@ -63,16 +63,23 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     return partial(run_invocation, invocation, registry, os.environ, out)
 
 
-def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int:
+def report(
+    error: BaseException,
+    argv: Sequence[str],
+    out: CommandOutput,
+) -> int:
     """Print an error from before the run: for people, and with `--json` as the last event."""
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help
-    folder_gone = _folder_gone() if isinstance(error, OSError) else None
-    shown = as_reported(folder_gone or error)
+    if isinstance(error, OSError):
+        error = _folder_gone() or error
+    shown = as_reported(error)
     code = exit_code_of(shown)
-    message, hint = shown.message, shown.hint
+    message = shown.message
+    hint = shown.hint
     if code is ExitCode.INTERNAL and "--debug" in _flags_in(argv):
-        message, hint = traceback_of(error).rstrip(), ""
+        message = traceback_of(error).rstrip()
+        hint = ""
     elif code is ExitCode.INTERNAL:
         # The notes name the command of a plugin.
         message = ", ".join([message, *getattr(error, "__notes__", ())])
@@ -84,7 +91,9 @@ def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int
 
 def _flags_in(argv: Sequence[str]) -> Sequence[str]:
     """Return the words before `--`: those after it may be the names of files, such as `--help`."""
-    return argv[: argv.index("--")] if "--" in argv else argv
+    if "--" not in argv:
+        return argv
+    return argv[: argv.index("--")]
 
 
 def _folder_gone() -> NotReady | None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from code_commit.cli.host import CommandHost
 from code_commit.cli.parser import add_json
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit_workspace.words import count_of, describe
-
-if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
-    pass
 
 
 def models_arguments(parser: ArgumentParser) -> None:
@@ -24,24 +21,15 @@ def models_arguments(parser: ArgumentParser) -> None:
 
 
 def models(host: CommandHost, arguments: Namespace) -> int:
-    """List the models of the installed providers, with their aliases: of the plugins, then of the
-    services' lists.
-    """
-    from code_commit.models.listed_models import listed_models, window_of
+    """List the models of the installed providers, with their aliases.
 
-    code = _refresh(host) if arguments.refresh else ExitCode.REACHED
-    providers, listed = host.registry.providers, listed_models()
-    rows: list[dict[str, Any]] = [
-        {
-            "model": model,
-            "provider": name,
-            "aliases": list(definition.models.get(model, ())),
-            "window": window_of(definition, model, listed),
-            "distribution": plugin.distribution,
-        }
-        for name, (plugin, definition) in sorted(providers.items())
-        for model in dict.fromkeys((*definition.models, *listed.get(name, {})))
-    ]
+    The models of a plugin come before those that its service lists.
+    """
+    code: int = ExitCode.REACHED
+    if arguments.refresh:
+        code = _refresh(host)
+    providers = host.registry.providers
+    rows = _rows(host)
     if arguments.json:
         host.out.document({"models": rows})
         return code
@@ -56,6 +44,25 @@ def models(host: CommandHost, arguments: Namespace) -> int:
         host.out.line("no provider is installed. Install one:")
         host.out.table([("", installation(name)) for name in providers_to_install])
     return code
+
+
+def _rows(host: CommandHost) -> list[dict[str, Any]]:
+    """Return the models as `models --json` shows them."""
+    from code_commit.models.listed_models import listed_models, window_of
+
+    listed = listed_models()
+    rows: list[dict[str, Any]] = []
+    for name, (plugin, definition) in sorted(host.registry.providers.items()):
+        for model in dict.fromkeys((*definition.models, *listed.get(name, {}))):
+            row = {
+                "model": model,
+                "provider": name,
+                "aliases": list(definition.models.get(model, ())),
+                "window": window_of(definition, model, listed),
+                "distribution": plugin.distribution,
+            }
+            rows.append(row)
+    return rows
 
 
 def _refresh(host: CommandHost) -> int:
@@ -93,9 +100,12 @@ def _refresh(host: CommandHost) -> int:
                 code = ExitCode.REACHED
         except NotReady as error:
             host.out.note(f"{name} was not asked: {error.message}")
+        except ProviderError as error:
+            host.out.error(str(error))
+            code = ExitCode.PROVIDER_FAILED
         except Exception as error:  # noqa: BLE001 - a plugin may raise anything
-            fault = f"the provider {name} of {plugin.distribution} failed: {describe(error)}"
-            host.out.error(str(error) if isinstance(error, ProviderError) else fault)
+            owner = f"the provider {name} of {plugin.distribution}"
+            host.out.error(f"{owner} failed: {describe(error)}")
             code = ExitCode.PROVIDER_FAILED
     store_listed_models(listed)
     return code

@@ -38,7 +38,9 @@ class CommandOutput:
     def table(self, rows: Sequence[Sequence[str]]) -> None:
         """Print a table on stdout: on a terminal with wrapped cells, else a row a line."""
         cells = [[self._in_one_line(cell) for cell in row] for row in rows]
-        columns = terminal_columns(os.environ) if sys.stdout.isatty() else 0
+        columns = 0
+        if sys.stdout.isatty():
+            columns = terminal_columns(os.environ)
         write_stdout(sys.stdout, align_columns(cells, columns))
 
     def _in_one_line(self, text: str) -> str:
@@ -54,7 +56,9 @@ class CommandOutput:
     def write(self, text: str) -> None:
         """Write a text to stdout, escaped if stdout is a terminal."""
         text = self._known_keys.text(text)
-        write_stdout(sys.stdout, printable(text) if sys.stdout.isatty() else text)
+        if sys.stdout.isatty():
+            text = printable(text)
+        write_stdout(sys.stdout, text)
 
     def note(self, text: str) -> None:
         """Print one line on stderr. A closed stderr changes no exit code."""
@@ -74,11 +78,15 @@ class CommandOutput:
             lines.append(f"hint: {hint}")
         lines += figures
         # Indented, a further line of a message cannot look like one of ours.
-        SafeStream(sys.stderr).print(
-            self.redacted("\n".join(line.replace("\n", "\n    ") for line in lines))
-        )
+        text = "\n".join(line.replace("\n", "\n    ") for line in lines)
+        SafeStream(sys.stderr).print(self.redacted(text))
 
-    def run_finished(self, exit_code: ExitCode, summary: str, hint: str = "") -> None:
+    def run_finished(
+        self,
+        exit_code: ExitCode,
+        summary: str,
+        hint: str = "",
+    ) -> None:
         """Print `run.finished` for a run that did not start."""
         from code_commit.log.json_lines import JsonLines, data_of
         from code_commit.plugin_api.event import Record, RunFinished
@@ -110,7 +118,7 @@ class CommandOutput:
         return self._redactor()
 
     def _redactor(self) -> Redactor:
-        """Return a redactor of the keys that are configured here and the loaded plugins' secrets."""
+        """Return a redactor of the keys that are configured here, and of plugins' secrets."""
         from pathlib import Path
 
         from code_commit.config.keys import KeyStore
@@ -118,8 +126,8 @@ class CommandOutput:
 
         redactor = Redactor()
         with suppress(CodeCommitError, OSError):  # another message reports this
-            variables = {
-                name for registry in self.registries for name in registry.secret_variables()
-            }
+            variables: set[str] = set()
+            for registry in self.registries:
+                variables |= registry.secret_variables()
             KeyStore(Path.cwd(), redactor.add, os.environ).redact_all(variables)
         return redactor

@@ -22,15 +22,11 @@ _NAME = re.compile(r"^( {2,4})(-[^\n]*?|[a-z][\w.-]*(?= {2})|[A-Z]+)(?= {2}|$)",
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Formats a help text, as wide as the terminal.
-
-    Indented lines of descriptions are not wrapped.
-    """
+    """Formats a help text, as wide as the terminal. Indented lines are not wrapped."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(
-            prog, max_help_position=_COLUMN, width=min(terminal_columns(os.environ), _WIDEST)
-        )
+        width = min(terminal_columns(os.environ), _WIDEST)
+        super().__init__(prog, max_help_position=_COLUMN, width=width)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         import textwrap
@@ -71,7 +67,8 @@ class Parser(argparse.ArgumentParser):
             add_help=False, allow_abbrev=False, formatter_class=HelpFormatter, **options
         )
         self.color = False  # the colors of Python 3.14 would be escaped
-        self._positionals.title, self._optionals.title = "arguments", "flags"
+        self._positionals.title = "arguments"
+        self._optionals.title = "flags"
         for name in (None, "store"):  # how argparse calls the action of a flag with one value
             self.register("action", name, _OneValue)
         self.add_argument("--help", "-h", action="help", help="show this help")
@@ -80,7 +77,8 @@ class Parser(argparse.ArgumentParser):
         """Print the help on stdout. Texts of plugins are escaped before colors are added."""
         text = printable(self.format_help())
         if may_color(sys.stdout, os.environ):  # headings are bold, names cyan
-            text = _NAME.sub("\\1\x1b[36m\\2\x1b[0m", _HEADING.sub("\x1b[1m\\1\x1b[0m", text))
+            text = _HEADING.sub("\x1b[1m\\1\x1b[0m", text)
+            text = _NAME.sub("\\1\x1b[36m\\2\x1b[0m", text)
         write_stdout(sys.stdout, text)
 
     def error(self, message: str) -> NoReturn:

@@ -1,6 +1,4 @@
-"""Examine loaded plugins as `plugins doctor` does: their settings, their definitions, and what
-their hooks give.
-"""
+"""Examine loaded plugins as `plugins doctor` does: settings, definitions, and results of hooks."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from pydantic import ValidationError
 
 from code_commit.cli.arguments import field_of, is_selector
 from code_commit.cli.host import command_parser
-from code_commit.cli.wire_examination import GENERATOR, faults_of_provider
+from code_commit.cli.wire_examination import GENERATOR, class_name, faults_of_provider
 from code_commit.config.addresses import address_of
 from code_commit.config.loading import Settings
 from code_commit.models.listed_models import usable_models
@@ -97,7 +95,11 @@ def _run_check(plugin: Plugin, check: _Findings) -> Iterator[Problem]:
         yield Problem(plugin.name, plugin.distribution, stage, error_text)
 
 
-def _settings(plugin_host: PluginHost, plugin: Plugin, settings: Settings) -> _Findings:
+def _settings(
+    plugin_host: PluginHost,
+    plugin: Plugin,
+    settings: Settings,
+) -> _Findings:
     """Check that the plugin's settings model is a pydantic model, and accepts the section."""
     try:
         settings.plugin(plugin.name, settings_model(plugin_host, plugin))
@@ -113,7 +115,11 @@ def _section_model(plugin_host: PluginHost, plugin: Plugin) -> Any:
 # --- definitions
 
 
-def _offers(registry: Registry, plugin: Plugin, settings: Settings) -> _Findings:
+def _offers(
+    registry: Registry,
+    plugin: Plugin,
+    settings: Settings,
+) -> _Findings:
     examine: Any = {
         "provider": partial(_provider, settings),
         "workflow": partial(_workflow, _section_model(registry.plugin_host, plugin)),
@@ -166,19 +172,26 @@ def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[st
 
 
 def _faults_of_factory(
-    settings: Settings, definition: ProviderDefinition, config: Any, factory: Any
+    settings: Settings,
+    definition: ProviderDefinition,
+    config: Any,
+    factory: Any,
 ) -> Iterator[str]:
     """Check what the factory returns, with the default config.
 
     Without one that is valid, check a class by itself.
     """
-    provider: Any = factory if inspect.isclass(factory) else None
+    provider: Any = None
+    if inspect.isclass(factory):
+        provider = factory
     try:
         table = dict(settings.connection(definition.name, "default"))
         section = {name: value for name, value in table.items() if name in config.model_fields}
         section.setdefault("model", next(iter(definition.models), "model"))
-        root = {"root": Path.cwd()} if "root" in inspect.signature(factory).parameters else {}
-        provider = require_sync(factory(config.model_validate(section), **root))
+        arguments = {}
+        if "root" in inspect.signature(factory).parameters:
+            arguments["root"] = Path.cwd()
+        provider = require_sync(factory(config.model_validate(section), **arguments))
     except (ValidationError, CodeCommitError):
         pass  # the config needs more, or the provider cannot start
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
@@ -186,7 +199,7 @@ def _faults_of_factory(
         return
     if provider is None:
         return
-    name = provider.__name__ if inspect.isclass(provider) else type(provider).__name__
+    name = class_name(provider)
     is_wire = callable(getattr(provider, "encode", None))
     if not is_wire and not callable(getattr(provider, "complete", None)):
         yield (
@@ -207,11 +220,14 @@ def _workflow(section: Any, definition: WorkflowDefinition) -> Iterator[str]:
     if definition.name != DEFAULT_WORKFLOW and not any(flag.selects for flag in definition.flags):
         yield "no flag selects it, so it never runs"
     fields = getattr(code.get("options"), "model_fields", ())
-    for flag in definition.flags if "options" in code else ():
+    flags = definition.flags
+    if "options" not in code:  # it cannot be imported
+        flags = ()
+    for flag in flags:
         name = field_of(flag.names[0])
         if name not in fields and not is_selector(flag):
-            where = definition.options or "`options`, which the definition does not name"
-            yield f"the flag {flag.names[0]} has no field {name!r} in {where}"
+            model = definition.options or "`options`, which the definition does not name"
+            yield f"the flag {flag.names[0]} has no field {name!r} in {model}"
     settable = {field_of(flag.names[0]) for flag in definition.flags}
     settable |= getattr(section, "model_fields", {}).keys()
     for name, field in dict(fields).items():
@@ -221,8 +237,9 @@ def _workflow(section: Any, definition: WorkflowDefinition) -> Iterator[str]:
 
 
 def _misfits(section: Any, options: Any) -> Iterator[str]:
-    """Find settings whose default is no value of the option of the same name: no run starts without
-    the flag.
+    """Find settings whose default is no value of the option of the same name.
+
+    Without the flag of such an option, no run starts.
     """
     flags = getattr(options, "model_fields", ())
     defaults = {}
@@ -235,7 +252,7 @@ def _misfits(section: Any, options: Any) -> Iterator[str]:
         options.model_validate(defaults)
     except ValidationError as error:
         for detail in error.errors():
-            name = str(detail["loc"][0]) if detail["loc"] else ""
+            name = ".".join(map(str, detail["loc"][:1]))
             if name in defaults:
                 yield (
                     f"the default {defaults[name]!r:.100} of the setting {name!r} "
@@ -253,7 +270,11 @@ def _command(plugin: Plugin, definition: CommandDefinition) -> Iterator[str]:
 # --- hooks and events
 
 
-def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings:
+def _hooks(
+    plugin_host: PluginHost,
+    plugin: Plugin,
+    arguments: Any,
+) -> _Findings:
     """Check that the plugin implements hooks by plain functions.
 
     The host reports what is wrong with their items.
@@ -262,7 +283,8 @@ def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings
     for hook in hooks:
         if hook not in CODE:
             continue
-        objects = [item for _, item in collect_objects(plugin_host, hook, arguments, only=plugin)]
+        collected = collect_objects(plugin_host, hook, arguments, only=plugin)
+        objects = [hook_object for _, hook_object in collected]
         for fault in _faults_of_methods(hook, objects, plugin):
             yield hook, fault
         if hook == PATH_RULES and not _failed_stages(plugin_host, plugin):
@@ -292,15 +314,21 @@ def _checks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
             yield f"check {definition.name}", fault
 
 
-def _faults_of_methods(hook: str, objects: Sequence[Any], plugin: Plugin) -> Iterator[str]:
+def _faults_of_methods(
+    hook: str,
+    objects: Sequence[Any],
+    plugin: Plugin,
+) -> Iterator[str]:
     """Find methods that do nothing when called.
 
     If the hook gave no objects, such as no sink without a file, look at the plugin's classes that
     have its methods.
     """
     if "__call__" in CODE[hook]:
-        for item in objects:
-            function = item if inspect.isfunction(item) else type(item).__call__
+        for layer in objects:
+            function = layer
+            if not inspect.isfunction(layer):
+                function = type(layer).__call__
             if inspect.isgeneratorfunction(function):
                 yield f"{function.__qualname__} {GENERATOR}"
         return
@@ -341,14 +369,24 @@ _CHANGES = {
 class _SmallTree:
     """The tree of a project with one file."""
 
-    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
-        return _TREE[path][start:][:limit] if path in _TREE else None
+    def read(
+        self,
+        path: str,
+        limit: int | None = None,
+        *,
+        start: int = 0,
+    ) -> bytes | None:
+        if path not in _TREE:
+            return None
+        return _TREE[path][start:][:limit]
 
     def size(self, path: str) -> int:
         return len(_TREE.get(path, b""))
 
     def mode(self, path: str) -> int | None:
-        return 0o644 if path in _TREE else None
+        if path not in _TREE:
+            return None
+        return 0o644
 
     def contents(self, paths: Any, limit: int) -> Iterator[tuple[str, bytes | None]]:
         return ((path, self.read(path, limit)) for path in paths)
@@ -365,7 +403,7 @@ def _faults_of_judging(rule: Any) -> Iterator[str]:
     name = f"{type(rule).__name__}.judge"
     if rule.name == "":
         yield f"the `name` of {type(rule).__name__} is empty"
-    for words, changes in _CHANGES.items():
+    for description, changes in _CHANGES.items():
         paths = {change.path for change in changes}
         try:
             list(checked_refusals(rule.judge(changes, _SmallTree()), paths, ""))
@@ -373,7 +411,7 @@ def _faults_of_judging(rule: Any) -> Iterator[str]:
             yield f"{name} must return Refusals of changed paths, but it {error}"
             return
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin may raise anything
-            yield f"{name} failed for {words}: {describe(error)}"
+            yield f"{name} failed for {description}: {describe(error)}"
             return
 
 
@@ -390,9 +428,10 @@ def _own_hooks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
             continue
         if not name.startswith(PREFIX):
             yield ADDHOOKS, f"the name of the hook {name} must begin with {PREFIX}"
-        if wrong := [argument for argument in caller.spec.argnames if argument != "settings"]:
-            words = " and no ".join(wrong)
-            yield ADDHOOKS, f"the hook {name} gets no {words}: its only argument is `settings`"
+        wrong = [argument for argument in caller.spec.argnames if argument != "settings"]
+        if wrong:
+            arguments = " and no ".join(wrong)
+            yield ADDHOOKS, f"the hook {name} gets no {arguments}: its only argument is `settings`"
 
 
 def _events(plugin: Plugin) -> _Findings:

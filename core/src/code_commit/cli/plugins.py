@@ -5,16 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from code_commit.cli.host import CommandHost
 from code_commit.cli.parser import add_json
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugins.registry import Registry
-
-if TYPE_CHECKING:  # imported by the command that needs it: each is to start quickly
-    pass
 
 
 def plugins_arguments(parser: ArgumentParser) -> None:
@@ -32,21 +29,14 @@ def plugins(host: CommandHost, arguments: Namespace) -> int:
     from code_commit.plugins.distributions import unusable_dependents
 
     registry = host.registry
+    disabled = registry.plugin_host.disabled
     rows = [_row(plugin, registry) for plugin in host.plugins]
     failures = [
         {**asdict(failure), "error": host.out.redacted(failure.error)}
-        for failure in dict.fromkeys(
-            [*host.failures, *unusable_dependents(registry.plugin_host.disabled)]
-        )
+        for failure in dict.fromkeys([*host.failures, *unusable_dependents(disabled)])
     ]
     if arguments.json:
-        host.out.document(
-            {
-                "plugins": rows,
-                "failures": failures,
-                "disabled": sorted(registry.plugin_host.disabled),
-            }
-        )
+        host.out.document({"plugins": rows, "failures": failures, "disabled": sorted(disabled)})
         return ExitCode.REACHED
     table = []
     for row in rows:

@@ -68,7 +68,9 @@ def plugins_doctor(host: CommandHost, arguments: Namespace) -> int:
         host.out.document({"versions": versions, "plugins": rows, "problems": documents})
     else:
         print_report(host, rows, problems)
-    return ExitCode.NOT_REACHED if problems else ExitCode.REACHED
+    if problems:
+        return ExitCode.NOT_REACHED
+    return ExitCode.REACHED
 
 
 def find_problems(host: CommandHost) -> Iterator[Problem]:
@@ -80,27 +82,29 @@ def find_problems(host: CommandHost) -> Iterator[Problem]:
 
 
 def print_report(
-    host: CommandHost, rows: Sequence[Mapping[str, Any]], problems: Sequence[Problem]
+    host: CommandHost,
+    rows: Sequence[Mapping[str, Any]],
+    problems: Sequence[Problem],
 ) -> None:
     """Print a line for each plugin and each problem."""
     count = count_of(len(rows), "plugin")
     host.out.line(f"code-commit {__version__}, Python {platform.python_version()}, {count}")
-    table = [
-        (
-            "  ok" if row["sound"] else "  !!",
-            row["name"],
-            f"{row['distribution']} {row['version']}",
-            f"{row['group']}: {row['entry_point']}",
-            f"{row['load_ms']:.1f} ms",
-        )
-        for row in rows
-    ]
+    table = []
+    for row in rows:
+        mark = "  ok" if row["sound"] else "  !!"
+        distribution = f"{row['distribution']} {row['version']}"
+        entry_point = f"{row['group']}: {row['entry_point']}"
+        load_time = f"{row['load_ms']:.1f} ms"
+        table.append((mark, row["name"], distribution, entry_point, load_time))
     host.out.table(table)
     for problem in problems:
         host.out.line(
             f"{problem.plugin} of {problem.distribution}, {problem.stage}: {problem.error}"
         )
-    host.out.line(count_of(len(problems), "problem") if problems else "nothing is wrong")
+    if problems:
+        host.out.line(count_of(len(problems), "problem"))
+    else:
+        host.out.line("nothing is wrong")
 
 
 def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
@@ -126,9 +130,7 @@ def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
 
 
 def without_plugins() -> Iterator[Problem]:
-    """Find distributions that depend on the host and have neither a plugin nor a program of their
-    own.
-    """
+    """Find distributions that depend on the host and have neither a plugin nor a program."""
     for distribution in distributions_naming_host():
         groups = {entry.group for entry in distribution.entry_points}
         has_entry = groups & {*GROUPS, "console_scripts"} or wrong_groups(distribution)

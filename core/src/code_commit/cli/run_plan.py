@@ -37,18 +37,18 @@ def plan_run(
     *,
     mute: bool = False,
 ) -> RunPlan | None:
-    """Validate flags and settings together, for a run in `root` or in the folder that the workflow
-    chooses.
+    """Validate flags and settings together, and return the plan of the run.
 
-    Return None if the user quit. With `mute` the run writes nothing to stdout, which belongs to the
-    calling command.
+    It is None if the user quit. Without `root`, the workflow chooses the folder. With `mute`, the
+    run writes nothing to stdout, which belongs to the calling command.
 
     Raises:
         UsageError: a flag's value is wrong.
         NotReady: the configuration is wrong.
     """
     flags = _read_flags(invocation, registry)
-    plugin, workflow = flags.plugin, flags.workflow
+    plugin = flags.plugin
+    workflow = flags.workflow
     with noting(plugin, f"the workflow {workflow.name}"):
         options = _options(flags)
         if root is None:
@@ -90,7 +90,9 @@ class _Flags:
     @property
     def settings(self) -> frozenset[str]:
         """The names of the plugin's settings."""
-        return frozenset(self.section_model.model_fields if self.section_model else ())
+        if self.section_model is None:
+            return frozenset()
+        return frozenset(self.section_model.model_fields)
 
 
 def _read_flags(invocation: Invocation, registry: Registry) -> _Flags:
@@ -105,7 +107,9 @@ def _read_flags(invocation: Invocation, registry: Registry) -> _Flags:
         import_code(workflow, "run")
         import_code(workflow, "root")
         model: type[BaseModel] | None = import_code(workflow, "options")
-    options = model.model_fields if model else {}
+    options: Mapping[str, Any] = {}
+    if model is not None:
+        options = model.model_fields
     # A flag that only selects the workflow needs no option.
     selectors = {field_of(flag.names[0]) for flag in workflow.flags if is_selector(flag)}
     selectors.difference_update(options)
@@ -125,7 +129,9 @@ def _read_flags(invocation: Invocation, registry: Registry) -> _Flags:
 def _choose_root(workflow: WorkflowDefinition, options: Any) -> Path | None:
     """Return the folder of the run: the one that the workflow chooses, or the working directory."""
     choose: Callable[..., Path | None] | None = import_code(workflow, "root")
-    return choose(options, partial(_ask, workflow)) if choose else Path.cwd()
+    if choose is None:
+        return Path.cwd()
+    return choose(options, partial(_ask, workflow))
 
 
 def _load_settings(
@@ -142,8 +148,8 @@ def _load_settings(
     """
     if not os.path.isdir(root):  # noqa: PTH112 - raises nothing
         raise NotReady(f"there is no folder {root}")
-    # Before any setting is read.
-    check_private_folder(root, hint=INIT if "init" in registry.commands else "")
+    hint = INIT if "init" in registry.commands else ""
+    check_private_folder(root, hint=hint)  # before any setting is read
     values = dict(invocation.settings)
     for name, value in flags.values.items():
         if name in flags.settings:

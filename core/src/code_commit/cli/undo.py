@@ -50,22 +50,14 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
         NotReady: the run does not exist or wrote nothing, or files were changed since.
         UsageError: several runs, and paths.
     """
-    name, paths = arguments.run, arguments.paths
-    several = _SEVERAL.fullmatch(name or "")
-    if several and paths:
-        raise UsageError(f"{name} takes back whole runs, so it cannot be used with paths")
-    is_run = name == "latest" or any(
-        folder.name.startswith(name or "") for folder in run_folders(host.root)
-    )
-    if name and not several and not is_run:
-        name, paths = None, [name, *paths]  # no run: a path
+    name, count, paths = _selection(host, arguments)
     undone: list[tuple[str, PutBack]] = []
     with host.workspace(writes=True, repository="existing") as workspace:
         for text in take_killed_trials(workspace):
             host.out.note(f"warning: {text}")
-        for _ in range(int(several["count"]) if several else 1):
+        for _ in range(count):
             STOP.check()
-            run = _run_to_undo(host, None if several else name, workspace.checkpoints)
+            run = _run_to_undo(host, name, workspace.checkpoints)
             try:
                 with STOP.hold():
                     put_back = workspace.checkpoints.undo(run, paths, force=arguments.force)
@@ -88,6 +80,29 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
             "left_out": sorted({path for _, put_back in undone for path in put_back.left_out}),
         })  # fmt: skip
     return ExitCode.REACHED
+
+
+def _selection(host: CommandHost, arguments: Namespace) -> tuple[str | None, int, list[str]]:
+    """Return the name of the run to undo, or how many runs to undo, and the paths.
+
+    Without a name, the latest runs are undone.
+
+    Raises:
+        UsageError: several runs, and paths.
+    """
+    name: str | None = arguments.run
+    paths: list[str] = arguments.paths
+    if not name:
+        return None, 1, paths
+    several = _SEVERAL.fullmatch(name)
+    if several and paths:
+        raise UsageError(f"{name} takes back whole runs, so it cannot be used with paths")
+    if several:
+        return None, int(several["count"]), []
+    folders = run_folders(host.root)
+    if name == "latest" or any(folder.name.startswith(name) for folder in folders):
+        return name, 1, paths
+    return None, 1, [name, *paths]
 
 
 def redo_arguments(parser: ArgumentParser) -> None:
@@ -154,11 +169,16 @@ def _commit_of(folder: Path) -> str:
     return ""
 
 
-def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
-    """Return the run called `name`; without a name, the latest one of whose changes some are still
-    there.
-    """
-    run = find_run(host.root, name).name if name else checkpoints.latest_change()
+def _run_to_undo(
+    host: CommandHost,
+    name: str | None,
+    checkpoints: Checkpoints,
+) -> str:
+    """Return the run called `name`; without a name, the latest one with changes that are there."""
+    if name:
+        run: str | None = find_run(host.root, name).name
+    else:
+        run = checkpoints.latest_change()
     if run is None:
         raise NotReady("no run has left changes here, so there is nothing to undo")
     if not checkpoints.of_run(run):

@@ -1,6 +1,4 @@
-"""Examine what the factory of a provider returns, as `plugins doctor` does: a `Wire` or a
-`Provider`.
-"""
+"""Examine the `Wire` or `Provider` that a factory returns, as `plugins doctor` does."""
 
 from __future__ import annotations
 
@@ -53,12 +51,21 @@ def faults_of_provider(provider: Any) -> Iterator[str]:
         yield from _faults_of_methods(decoder, _DECODER)
 
 
+def class_name(owner: Any) -> str:
+    """Return the name of a class, or of the class of an object."""
+    if inspect.isclass(owner):
+        return owner.__name__
+    return type(owner).__name__
+
+
 def _faults_of_methods(owner: Any, methods: Mapping[str, int]) -> Iterator[str]:
-    name = owner.__name__ if inspect.isclass(owner) else type(owner).__name__
+    name = class_name(owner)
     for method, count in methods.items():
         code = getattr(owner, method, None)
-        bound = count + inspect.isclass(owner)  # a function of the class takes `self` as well
-        if fault := fault_of_code(code, bound):
+        needed = count
+        if inspect.isclass(owner):
+            needed += 1  # `self`
+        if fault := fault_of_code(code, needed):
             yield f"{name}.{method} {fault}"
         elif inspect.isgeneratorfunction(code) and method != "feed":  # which may yield deltas
             yield f"{name}.{method} {GENERATOR}"
@@ -66,8 +73,11 @@ def _faults_of_methods(owner: Any, methods: Mapping[str, int]) -> Iterator[str]:
 
 def _faults_of_encoding(wire: Any, method: str) -> Iterator[str]:
     name = f"{type(wire).__name__}.{method}"
+    argument: object = _REQUEST
+    if method == "encode_models":
+        argument = b""
     try:
-        call = getattr(wire, method)(b"" if method == "encode_models" else _REQUEST)
+        call = getattr(wire, method)(argument)
     except ProviderError:  # the service cannot answer this request
         return
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything

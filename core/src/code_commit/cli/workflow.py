@@ -16,7 +16,10 @@ from code_commit.terminal.streams import SafeStream
 
 
 def run_invocation(
-    invocation: Invocation, registry: Registry, environ: Mapping[str, str], out: CommandOutput
+    invocation: Invocation,
+    registry: Registry,
+    environ: Mapping[str, str],
+    out: CommandOutput,
 ) -> int:
     """Run the workflow of `invocation`; return the exit code.
 
@@ -30,25 +33,33 @@ def run_invocation(
         return ExitCode.REACHED
     ending = run_session(plan, registry)
     if invocation.debug and registry.plugin_host.traces:
-        SafeStream(sys.stderr).print(out.redacted("".join(registry.plugin_host.traces)).rstrip())
+        traces = out.redacted("".join(registry.plugin_host.traces))
+        SafeStream(sys.stderr).print(traces.rstrip())
     _report(ending, invocation, out)
     return ending.exit_code
 
 
-def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> None:
+def _report(
+    ending: RunEnding,
+    invocation: Invocation,
+    out: CommandOutput,
+) -> None:
     for failure in ending.late_failures:
-        out.error(
-            f"{failure.plugin} of {failure.distribution} failed ({failure.stage}): {failure.error}"
-        )
-    figures = [f"cost: {ending.cost}"] * bool(ending.cost)
+        owner = f"{failure.plugin} of {failure.distribution}"
+        out.error(f"{owner} failed ({failure.stage}): {failure.error}")
+    figures = []
+    if ending.cost:
+        figures.append(f"cost: {ending.cost}")
     if os.path.isdir(ending.folder):  # noqa: PTH112 - raises nothing
-        # A page, if a plugin writes one.
-        log = next(iter(sorted(ending.folder.glob("*.html"))), ending.folder)
+        pages = sorted(ending.folder.glob("*.html"))  # if a plugin writes one
+        log = pages[0] if pages else ending.folder
         figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
-            lines = [ending.summary, *[f"hint: {ending.hint}"] * bool(ending.hint), *figures]
-            SafeStream(sys.stderr).print("\n".join(lines))
+            lines = [ending.summary]
+            if ending.hint:
+                lines.append(f"hint: {ending.hint}")
+            SafeStream(sys.stderr).print("\n".join([*lines, *figures]))
         return
     if invocation.debug:
         SafeStream(sys.stderr).print(ending.trace.rstrip())

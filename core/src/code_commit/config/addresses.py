@@ -37,30 +37,33 @@ def address_of(
         NotReady: the address is not an http or https URL, contains credentials, a query or a
             fragment, or would send the key unencrypted.
     """
-    where = f"[providers.{definition.name}.{config_name}]"
+    section = f"[providers.{definition.name}.{config_name}]"
     variable = definition.base_url_variable
     if "base_url" in table:
-        url, source = table["base_url"], f"base_url of {where}"
+        url = table["base_url"]
+        source = f"base_url of {section}"
     elif config_name == "default" and variable and environ.get(variable):
         url = environ[variable].rstrip("/") + definition.base_url_suffix
         source = f"variable {variable}"
     else:
-        url, source = definition.base_url, f"plugin of {definition.name}"
+        url = definition.base_url
+        source = f"plugin of {definition.name}"
     parts = _parsed(url, source)
-    is_allowed = table.get("allow_http") is True
-    if parts.scheme == "http" and not is_this_machine(parts.hostname or "") and not is_allowed:
+    is_plain = parts.scheme == "http" and not is_this_machine(parts.hostname or "")
+    if is_plain and table.get("allow_http") is not True:
         raise NotReady(
             f"the address in {source} is plain http to another machine, "
             "which would send the key unencrypted",
-            hint=f"use https, or set allow_http = true in {where} for a network that you trust",
+            hint=f"use https, or set allow_http = true in {section} for a network that you trust",
         )
-    return Address(url.rstrip("/"), own=_origin(parts) == _origin(urlsplit(definition.base_url)))
+    is_own = _origin(parts) == _origin(urlsplit(definition.base_url))
+    return Address(url.rstrip("/"), own=is_own)
 
 
 def _parsed(url: object, source: str) -> SplitResult:
     """Parse an address. Errors name its source only, because it may contain credentials.
 
-    pydantic and httpx would take `https:///v1`, the one as the host `v1`, the other as no host.
+    pydantic and httpx would accept `https:///v1`: pydantic takes `v1` for the host, httpx none.
     """
     example = 'write it like "https://host/v1"'
     if not isinstance(url, str):

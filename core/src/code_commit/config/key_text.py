@@ -13,7 +13,9 @@ def parse_key(text: str, where: str) -> str:
     Raises:
         NotReady: it is not a key. The error shows no part of it.
     """
-    key = text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text
+    key = text
+    if text.endswith("\n"):
+        key = text.removesuffix("\n").removesuffix("\r")
     hint = f"a key is one line of printable ASCII, at least {_SHORTEST_KEY} characters"
     if not key.strip():
         raise NotReady(f"the key in {where} is empty", hint=hint)

@@ -57,7 +57,10 @@ class KeyStore:
     """
 
     def __init__(
-        self, root: Path, redact: Callable[[str], None], environ: Mapping[str, str]
+        self,
+        root: Path,
+        redact: Callable[[str], None],
+        environ: Mapping[str, str],
     ) -> None:
         require_gitignore_line(root)
         self._root = root
@@ -65,10 +68,12 @@ class KeyStore:
         self._environ = environ
 
     def key_for(
-        self, definition: ProviderDefinition, config_name: str, table: Mapping[str, Any]
+        self,
+        definition: ProviderDefinition,
+        config_name: str,
+        table: Mapping[str, Any],
     ) -> FoundKey | None:
-        """Return the key of a provider's config, or None if there is none and the address is not
-        the service's own.
+        """Return the key of a provider's config, or None if it has none and needs none.
 
         `table` is the config's table (`Settings.connection`), which sets the address. The config's
         own `api_key` or `api_key_file` comes first; then, for the config `default` only,
@@ -99,8 +104,7 @@ class KeyStore:
         return secret.value
 
     def redact_all(self, variables: Iterable[str]) -> None:
-        """Redact every configured key, the passwords of proxies, and the values of `variables`;
-        skip invalid keys.
+        """Redact every valid key, the passwords of proxies, and the values of `variables`.
 
         `variables` are the names of environment variables (`Registry.secret_variables`).
 
@@ -120,21 +124,18 @@ class KeyStore:
     def variables_with_keys(self) -> frozenset[str]:
         """Return the environment variables that set a key field of a named config."""
         labels = [config.source.label for config in self._configs_with_keys]
-        return frozenset(
-            label.removeprefix(VARIABLE) for label in labels if label.startswith(VARIABLE)
-        )
+        variables = [label for label in labels if label.startswith(VARIABLE)]
+        return frozenset(variable.removeprefix(VARIABLE) for variable in variables)
 
     def files_elsewhere(self) -> tuple[Path, ...]:
         """Return what may hold keys outside `agent-config`.
 
         These are the user's file, which may be a link, its folder, and each `api_key_file`.
         """
-        named = [
-            path
-            for source in sources(self._root, self._environ)
-            for path in named_key_files(source)
-        ]
-        return (user_file().parent, user_file(), *named)
+        paths = [user_file().parent, user_file()]
+        for source in sources(self._root, self._environ):
+            paths += named_key_files(source)
+        return tuple(paths)
 
     @cached_property
     def _configs_with_keys(self) -> list[ProviderConfig]:
@@ -189,7 +190,12 @@ class KeyStore:
             )
         return FoundKey(_key_in(content, str(path)), f"{path} ({where})")
 
-    def _checked_key_path(self, folder: Path, value: str, where: str) -> Path:
+    def _checked_key_path(
+        self,
+        folder: Path,
+        value: str,
+        where: str,
+    ) -> Path:
         """Return the path of a key file. Refuse a path where models or commits can contain it."""
         try:
             path = folder / Path(value).expanduser()
@@ -197,7 +203,7 @@ class KeyStore:
         except (RuntimeError, OSError, ValueError):
             raise NotReady(f"{where} is not a path that can be resolved") from None
         root = self._root.resolve()
-        # Every place on the way: a link that leads out again could be replaced.
+        # Check every place on the way: a link that leads out again could be replaced.
         places = replaceable_places(path, root)
         if not all(place.is_relative_to(root / "agent-config") for place in places):
             raise NotReady(
@@ -210,7 +216,9 @@ class KeyStore:
     def _key_file(self, name: str) -> FoundKey | None:
         path = f"agent-config/{name}"
         content = read_in_project(self._root, path, limit=_LIMIT)
-        return None if content is None else FoundKey(_key_in(content, path), path)
+        if content is None:
+            return None
+        return FoundKey(_key_in(content, path), path)
 
     def _key_files(self) -> list[str]:
         """Return every key file by its name, also of providers that are not installed."""
@@ -233,7 +241,12 @@ class KeyStore:
             return None
         return FoundKey(parse_key(value, f"variable {name}"), f"variable {name}")
 
-    def _missing(self, definition: ProviderDefinition, config_name: str, address: str) -> NotReady:
+    def _missing(
+        self,
+        definition: ProviderDefinition,
+        config_name: str,
+        address: str,
+    ) -> NotReady:
         config = f"[providers.{definition.name}.{config_name}]"
         key_file = f"{definition.name}{_KEY_FILE}"
         variable = definition.key_variable

@@ -64,16 +64,18 @@ class Settings(HostSettings):
 
     def origin(self, name: str | Name) -> str:
         """Return where the setting `name` was set, or "default". A text is a dotted name."""
-        parts = tuple(name.split(".")) if isinstance(name, str) else name
-        return _origin(self._layers, parts) or "default"
+        if isinstance(name, str):
+            name = tuple(name.split("."))
+        return _origin(self._layers, name) or "default"
 
     def origins(self, *table: str) -> Origin:
         """Return the origin of the names in a table."""
         return lambda below: _origin(self._layers, (*table, *below))
 
     def choose(self, role: str) -> ModelChoice:
-        """Return the model for `role`: from `--model`, else the role, else `default_provider`, else
-        `model`.
+        """Return the model for `role`.
+
+        It is that of `--model`, else of the role, else of `default_provider`, else `model`.
         """
         if self.origin("model") == FLAG:
             return ModelChoice(self.model, "--model")
@@ -85,8 +87,7 @@ class Settings(HostSettings):
         return ModelChoice(self.model, f"model, {self.origin('model')}")
 
     def connection(self, provider: str, config_name: str) -> Mapping[str, Any]:
-        """Return the table `[providers.<provider>.<config_name>]`, not validated and without its
-        key fields.
+        """Return the table of a named config, not validated and without its key fields.
 
         Raises:
             NotReady: there is no such table, and the config is not `default`, which needs none.
@@ -112,7 +113,10 @@ class Settings(HostSettings):
         return None
 
     def require_known(
-        self, plugins: Collection[str], providers: Collection[str] | None, roles: Collection[str]
+        self,
+        plugins: Collection[str],
+        providers: Collection[str] | None,
+        roles: Collection[str],
     ) -> None:
         """Check that every plugin, provider and role in the configuration exists.
 
@@ -135,7 +139,13 @@ class Settings(HostSettings):
                 provider = value.partition(".")[0]
             self._require("provider", provider, setting, providers)
 
-    def _require(self, kind: str, name: str, setting: Name, names: Collection[str]) -> None:
+    def _require(
+        self,
+        kind: str,
+        name: str,
+        setting: Name,
+        names: Collection[str],
+    ) -> None:
         if name in names:
             return
         origin = self.origin(setting)
@@ -164,11 +174,13 @@ def load_settings(
             config does not exist.
         UsageError: the value of a flag has the wrong type.
     """
-    set_flags = {
-        tuple(name.split(".")): value for name, value in flags.items() if value is not None
-    }
-    all_sources = [Source(FLAG, nested(name, value), root) for name, value in set_flags.items()]
-    all_sources += sources(root, os.environ if environ is None else environ)
+    if environ is None:
+        environ = os.environ
+    all_sources: list[Source] = []
+    for name, value in flags.items():
+        if value is not None:
+            all_sources.append(Source(FLAG, nested(tuple(name.split(".")), value), root))
+    all_sources += sources(root, environ)
     for source in all_sources:
         _require_named_configs(source)
     layers = tuple(_with_sandbox_table(source.without_keys()) for source in all_sources)
@@ -183,11 +195,11 @@ def load_settings(
     settings._layers = layers  # noqa: SLF001 - its own module
     _require_own(SandboxTable, ("sandbox",), layers)
     for role, reference in settings.providers.items():
-        if isinstance(reference, str) and (reason := unresolved(reference, settings.providers)):
-            raise NotReady(
-                f'{settings.origin(f"providers.{role}")}: {role} = "{reference}" {reason}',
-                hint=_HINT,
-            )
+        if not isinstance(reference, str):
+            continue
+        if reason := unresolved(reference, settings.providers):
+            origin = settings.origin(("providers", role))
+            raise NotReady(f'{origin}: {role} = "{reference}" {reason}', hint=_HINT)
     return settings
 
 
@@ -203,7 +215,11 @@ def _with_sandbox_table(source: Source) -> Source:
     return replace(source, tables={**source.tables, "sandbox": {"mode": mode}})
 
 
-def _require_own(model: type[Any], where: Name, layers: Iterable[Source]) -> None:
+def _require_own(
+    model: type[Any],
+    where: Name,
+    layers: Iterable[Source],
+) -> None:
     """Check that settings of `model` with the mark `user_file_only` come from the user's own file.
 
     Raises:
@@ -215,29 +231,31 @@ def _require_own(model: type[Any], where: Name, layers: Iterable[Source]) -> Non
             continue
         origin = _origin(layers, (*where, name))
         if origin and not origin.startswith(_SHARED):
-            fault = (
-                f"{'.'.join((*where, name))} only works in your own configuration, "
-                "not in that of a project"
+            setting = ".".join((*where, name))
+            raise NotReady(
+                f"{origin}: {setting} only works in your own configuration, "
+                "not in that of a project",
+                hint=f"move it to {user_file()}",
             )
-            raise NotReady(f"{origin}: {fault}", hint=f"move it to {user_file()}")
 
 
 def _require_named_configs(source: Source) -> None:
     """Check that `[providers]` holds only roles, which are texts, and tables of named configs.
 
     Raises:
-        NotReady: it holds something else, such as the old form with a provider's fields right below
-            it. The message shows no value.
+        NotReady: it holds something else, such as the old form with a provider's fields directly
+            in it. The message shows no value.
     """
     providers = source.tables.get("providers", {})
     if not isinstance(providers, Mapping):
         raise NotReady(f"{source.label}: providers must be a table", hint=_HINT)
     for name, value in providers.items():
-        fields = value if isinstance(value, Mapping) else {}
-        if fields is not value and not isinstance(value, str):
+        if isinstance(value, str):
+            continue
+        if not isinstance(value, Mapping):
             fault = f"providers.{name} must be a string, for a role, or a table, for a provider"
             raise NotReady(f"{source.label}: {fault}", hint=_HINT)
-        for field, config in fields.items():
+        for field, config in value.items():
             if not isinstance(config, Mapping):
                 fault = f"[providers.{name}] sets {field} directly, without the name of a config"
                 raise NotReady(f"{source.label}: {fault}", hint=_HINT)
@@ -260,5 +278,5 @@ def unresolved(reference: str, providers: Mapping[str, Any]) -> str | None:
         if isinstance(value, Mapping)
         for config_name in value
     ]
-    meant = did_you_mean(reference, references)
-    return f"does not exist: there is no [providers.{provider}.{config}]{meant}"
+    suggestion = did_you_mean(reference, references)
+    return f"does not exist: there is no [providers.{provider}.{config}]{suggestion}"

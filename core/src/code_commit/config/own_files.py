@@ -1,5 +1,4 @@
-"""Keep the user's own configuration, and what it names, out of reach of those who write in a
-project.
+"""Keep the user's own configuration, and what it names, out of reach of builds and models.
 
 Whoever can replace one of these files, or a folder or link on the way to it, decides what the next
 run does: where keys are sent, what the sandbox opens, whether there is one.
@@ -26,23 +25,39 @@ def require_own_files_out_of_reach(root: Path, environ: Mapping[str, str]) -> No
     Raises:
         NotReady: a file, a folder or a link is in the project, or in such a folder.
     """
-    users = sources(root, environ)[-1]
-    writable = list(_opened(users, "writable", root))
-    elsewhere = "set XDG_CONFIG_HOME to another place outside of it"
-    _require(user_file(), "your own configuration", root, writable, elsewhere)
-    elsewhere = f"name another place in {user_file()}"
-    for path in named_key_files(users):
-        _require(path, "the api_key_file of your own configuration,", root, writable, elsewhere)
+    own_file = user_file()
+    user_source = sources(root, environ)[-1]
+    writable = list(_opened(user_source, "writable", root))
+    _require_out_of_reach(
+        own_file,
+        "your own configuration",
+        root=root,
+        writable=writable,
+        elsewhere="set XDG_CONFIG_HOME to another place outside of it",
+    )
+    elsewhere = f"name another place in {own_file}"
+    for path in named_key_files(user_source):
+        subject = "the api_key_file of your own configuration,"
+        _require_out_of_reach(path, subject, root=root, writable=writable, elsewhere=elsewhere)
     for setting in ("writable", "readable"):
-        for path in _opened(users, setting, root):
+        subject = f"sandbox.{setting} of your own configuration,"
+        for path in _opened(user_source, setting, root):
             folders = [folder for folder in writable if folder != path]
-            subject = f"sandbox.{setting} of your own configuration,"
-            _require(path, subject, root, folders, elsewhere)
+            _require_out_of_reach(path, subject, root=root, writable=folders, elsewhere=elsewhere)
 
 
-def _require(
-    path: Path, subject: str, root: Path, writable: Iterable[Path], elsewhere: str
+def _require_out_of_reach(
+    path: Path,
+    subject: str,
+    *,
+    root: Path,
+    writable: Iterable[Path],
+    elsewhere: str,
 ) -> None:
+    """Check that no place on the way to `path` is in the project, or in a `writable` folder.
+
+    `subject` names the path in the error; `elsewhere` is what the user can do.
+    """
     private = root.resolve() / "agent-config"
     for folder in (root, *writable):
         where = f"in the project {root}"
@@ -53,14 +68,20 @@ def _require(
         for place in replaceable_places(path, folder):
             if place.is_relative_to(private):
                 continue
-            way = "" if place == path else f" leads through {place}, which"
+            way = ""
+            if place != path:
+                way = f" leads through {place}, which"
             danger = "a build or a reply could change what the next run reads"
             raise NotReady(f"{subject} {path}{way} is {where}: {danger}", hint=hint)
 
 
-def _opened(users: Source, setting: str, root: Path) -> Iterator[Path]:
+def _opened(
+    user_source: Source,
+    setting: str,
+    root: Path,
+) -> Iterator[Path]:
     """Yield the paths in a list of `[sandbox]`; a relative one is in the project."""
-    table = users.tables.get("sandbox")
+    table = user_source.tables.get("sandbox")
     if not isinstance(table, Mapping) or not isinstance(table.get(setting), list):
         return
     for path in table[setting]:

@@ -23,10 +23,12 @@ def https_proxy(host: str) -> str | None:
 
     proxies = request.getproxies_environment()
     proxy = proxies.get("https") or proxies.get("all")
-    bypassed = request.proxy_bypass_environment  # type: ignore[attr-defined] # missing in typeshed
-    if not proxy or bypassed(host, proxies):
+    is_bypassed = request.proxy_bypass_environment  # type: ignore[attr-defined] # missing in typeshed
+    if not proxy or is_bypassed(host, proxies):
         return None
-    return proxy if "://" in proxy else f"http://{proxy}"
+    if "://" not in proxy:
+        return f"http://{proxy}"
+    return proxy
 
 
 def is_this_machine(host: str) -> bool:

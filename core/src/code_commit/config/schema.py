@@ -19,7 +19,8 @@ from code_commit_workspace.words import closest
 def _not_a_switch(value: object) -> object:
     """Reject `true`, which pydantic would take for 1."""
     if isinstance(value, bool):
-        raise ValueError("should be a number")  # noqa: TRY004 - pydantic reports a ValueError, not a TypeError
+        # pydantic reports a ValueError, not a TypeError.
+        raise ValueError("should be a number")  # noqa: TRY004
     return value
 
 
@@ -110,9 +111,7 @@ class HttpSettings(_Table):
 
 
 class NamedConfig(BaseModel):
-    """The fields of `[providers.<provider>.<name>]` that the host reads, except the address and the
-    key.
-    """
+    """The fields of a named config that the host reads, except the address and the key."""
 
     stream: Stream
 
@@ -178,14 +177,13 @@ def validated(
     section: Mapping[str, Any],
     where: str,
     origin: Origin,
-    others: Iterable[str] = (),
+    more_names: Iterable[str] = (),
 ) -> Model:
     """Return `section` as a `model`.
 
-    Unknown names are errors, unless the model takes any (`extra="allow"`).
-
-    `where` names the section in errors. `origin` returns the place where a name in it was set.
-    `others` are names in it that are not the model's.
+    Unknown names are errors, unless the model takes any (`extra="allow"`). `where` names the
+    section in errors. `origin` returns the place where a name in it was set. `more_names` are valid
+    in the section, although the model does not have them.
 
     Raises:
         NotReady: a name is unknown or missing, or a value has the wrong type.
@@ -195,19 +193,23 @@ def validated(
         return model.model_validate(section, extra=None if takes_any else "forbid")
     except ValidationError as error:
         texts = []
-        for place, text in explained(error, model, origin, others):
+        for place, text in explained(error, model, origin, more_names):
             texts.append(": ".join(filter(None, (place, where, text))))
         raise NotReady("; ".join(texts)) from None
 
 
 def explained(
-    error: ValidationError, model: type[BaseModel], origin: Origin, others: Iterable[str] = ()
+    error: ValidationError,
+    model: type[BaseModel],
+    origin: Origin,
+    more_names: Iterable[str] = (),
 ) -> Iterator[tuple[str, str]]:
     """Yield the origin and an error text of each problem.
 
-    A flag is called as it is on the command line.
+    A flag is named as on the command line. `more_names` are as for `validated`.
     """
-    settings = [*(".".join(name) for name, _ in leaves(model)), *others]
+    settings = [".".join(name) for name, _ in leaves(model)]
+    settings += more_names
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         name = tuple(str(part) for part in problem["loc"])
         place = origin(name)
@@ -215,15 +217,18 @@ def explained(
         if place == FLAG and name:
             subject = f"--{name[0].replace('_', '-')}"
         if problem["type"] == "extra_forbidden":
-            yield place, f"there is no setting {subject or repr('')}{_meant(name, place, settings)}"
+            suggestion = _suggestion(name, place, settings)
+            yield place, f"there is no setting {subject or repr('')}{suggestion}"
             continue
         text = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
         text = text.replace("a valid dictionary", "a table").partition(", unable to parse")[0]
         text = text.partition(" or instance of ")[0]
         if text.startswith("should "):
             yield place, f"{subject} {text}"
+        elif subject:
+            yield place, f"{subject}: {text}"
         else:
-            yield place, f"{subject}: {text}".removeprefix(": ")
+            yield place, text
 
 
 def leaves(model: type[BaseModel], above: Name = ()) -> Iterator[tuple[Name, str]]:
@@ -235,13 +240,17 @@ def leaves(model: type[BaseModel], above: Name = ()) -> Iterator[tuple[Name, str
             yield (*above, name), field.description or ""
 
 
-def _meant(name: Name, place: str, settings: Iterable[str]) -> str:
+def _suggestion(
+    name: Name,
+    place: str,
+    settings: Iterable[str],
+) -> str:
     """Return `; did you mean X?` for the setting with a similar name, spelled as at `place`."""
-    meant = closest(".".join(name), settings)
-    if not meant:
+    similar = closest(".".join(name), settings)
+    if not similar:
         return ""
     variable = "__".join(name).upper()
     if place.endswith(variable):
         prefix = place.removeprefix(VARIABLE).removesuffix(variable)
-        meant = prefix + meant.replace(".", "__").upper()
-    return f"; did you mean {meant}?"
+        similar = prefix + similar.replace(".", "__").upper()
+    return f"; did you mean {similar}?"

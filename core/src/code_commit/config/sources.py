@@ -48,13 +48,13 @@ class Source:
 
     def sets(self, name: Name) -> bool:
         """Return whether this source sets `name`, or a plain value in place of its table."""
-        here: object = self.tables
+        value: object = self.tables
         for part in name:
-            if not isinstance(here, Mapping):
+            if not isinstance(value, Mapping):
                 return True
-            if part not in here:
+            if part not in value:
                 return False
-            here = here[part]
+            value = value[part]
         return True
 
     def provider_configs(self) -> Iterator[ProviderConfig]:
@@ -96,41 +96,44 @@ class ProviderConfig:
 
 def _members(table: object) -> Iterable[tuple[str, Any]]:
     """Return the members of a table; none if it is something else."""
-    return table.items() if isinstance(table, Mapping) else ()
+    if isinstance(table, Mapping):
+        return table.items()
+    return ()
 
 
 def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
-    """Return the sources for the project at `root`, strongest first: variables, the project's file,
-    the user's file.
+    """Return the sources for the project at `root`, strongest first.
+
+    These are variables, the project's file, and the user's file.
 
     Raises:
         NotReady: a file is broken or cannot be read, or a variable does not name a setting.
     """
-    own = read_in_project(root, PROJECT_FILE, limit=_LIMIT)
+    project_content = read_in_project(root, PROJECT_FILE, limit=_LIMIT)
     path = user_file()
     label = f"user config {path}"
-    users = read_user_file(path, label, limit=_LIMIT)
+    user_content = read_user_file(path, label, limit=_LIMIT)
     return (
         *_variables(root, environ),
-        Source(PROJECT_FILE, parse_toml(own, PROJECT_FILE), root / "agent-config"),
-        Source(label, parse_toml(users, label), path.parent),
+        Source(PROJECT_FILE, parse_toml(project_content, PROJECT_FILE), root / "agent-config"),
+        Source(label, parse_toml(user_content, label), path.parent),
     )
 
 
 def _variables(root: Path, environ: Mapping[str, str]) -> Iterator[Source]:
-    """Yield a source for each variable: `CODE_COMMIT_BUILD__TIMEOUT_SECONDS` is
-    `build.timeout_seconds`.
+    """Yield a source for each variable, such as `CODE_COMMIT_BUILD__TIMEOUT_SECONDS`.
 
-    Values are text, or JSON if they are a list or table. An empty variable counts as not set. A
-    variable for a part of a table comes before one for the whole table.
+    That one sets `build.timeout_seconds`. Values are text, or JSON if they are a list or table. An
+    empty variable counts as not set. A variable for a part of a table comes before one for the
+    whole table.
     """
     variables = [name for name in environ if name.startswith(PREFIX) and environ[name]]
     variables.sort(key=lambda variable: (-variable.count("__"), variable))
     for variable in variables:
         name = tuple(variable.removeprefix(PREFIX).lower().split("__"))
         value = _decoded(environ[variable])
-        is_short = name[0] == "plugins" and not name[2:]
-        if is_short and isinstance(value, str):
+        is_plugin = name[0] == "plugins" and len(name) <= 2  # noqa: PLR2004 - the plugin's table
+        if is_plugin and isinstance(value, str):
             raise _not_a_setting(variable)
         if not all(name) or name[0].startswith(("plugins_", "providers_")):
             raise _not_a_setting(variable)
@@ -139,11 +142,12 @@ def _variables(root: Path, environ: Mapping[str, str]) -> Iterator[Source]:
 
 def _not_a_setting(variable: str) -> NotReady:
     """Return the error for a variable whose underscores do not name a setting."""
-    match = re.search("PLUGINS_+([^_]+)_+(.+)", variable)
-    plugin, setting = match.groups() if match else ("COMMIT", "REPAIRS")
+    example = f"{PREFIX}PLUGINS__COMMIT__REPAIRS"
+    if match := re.search("PLUGINS_+([^_]+)_+(.+)", variable):
+        example = f"{PREFIX}PLUGINS__{match[1]}__{match[2]}"
     return NotReady(
         f"variable {variable} does not name a setting",
-        hint=f"put two underscores after each table: {PREFIX}PLUGINS__{plugin}__{setting}",
+        hint=f"put two underscores after each table: {example}",
     )
 
 
@@ -175,7 +179,9 @@ def redacted_value(value: object) -> str:
 
     A redacted value stays as it is.
     """
-    text = value.strip() if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return "***"
+    text = value.strip()
     if text.startswith("***") and len(text) <= len("***xx"):
         return text
     if len(text) < _SHORTEST_KEY:

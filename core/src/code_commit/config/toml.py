@@ -34,10 +34,12 @@ def parse_toml(content: bytes | None, label: str) -> dict[str, Any]:
 
 
 def _place_and_kind(message: str, text: str) -> str:
+    """Return where an error of `tomllib` is, and what is wrong, without a quote."""
     reason, _, place = message.partition(" (at ")
-    where = (
-        place.removesuffix(")") if place.startswith("line") else f"line {text.count(chr(10)) + 1}"
-    )
+    if place.startswith("line"):
+        line = place.removesuffix(")")
+    else:  # at the end
+        line = f"line {text.count(chr(10)) + 1}"
     if re.search(r"[(\[]|'[^']{3,}'|\"[^\"]{3,}\"", reason):  # these messages quote the file
         reason = "a name is defined twice"
-    return f"{where}: {reason[:1].lower()}{reason[1:]}"
+    return f"{line}: {reason[:1].lower()}{reason[1:]}"

@@ -121,7 +121,7 @@ def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
-    reason = str(data.get("reason"))  # of many, it names the first
+    reason = str(data.get("reason"))  # of several, it is the first
     rows = [
         f"{refusal.get('path')}: {refusal.get('reason')}".removeprefix(": ")
         for refusal in data.get("refusals") or ()
@@ -144,8 +144,9 @@ def _changes_undone(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _process_started(data: Mapping[str, Any]) -> Sequence[Line]:
-    sandbox = data.get("sandbox")
-    isolation = "not isolated" if sandbox == "off" else f"isolated by {sandbox}"
+    isolation = f"isolated by {data.get('sandbox')}"
+    if data.get("sandbox") == "off":
+        isolation = "not isolated"
     return (Line(f"{_process(data)} ({isolation})"),)
 
 
@@ -203,4 +204,6 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
 
 
 def _seconds(value: Any) -> str:
-    return f"{value:.1f} s" if isinstance(value, int | float) else "? s"
+    if isinstance(value, int | float):
+        return f"{value:.1f} s"
+    return "? s"

@@ -52,7 +52,8 @@ class EventRedactor:
         self._channels: dict[Hashable, _Channel] = {}
         self._pattern: _Pattern | None = None
         self._before = b""
-        self._alike = self._others = 0  # events in a row with the pattern, and without
+        self._alike = 0  # events in a row with the pattern
+        self._unlike = 0  # events in a row without it
 
     @property
     def count(self) -> int:
@@ -63,9 +64,11 @@ class EventRedactor:
         """Take the next event. Text that is not JSON counts as a string."""
         self._count += 1
         pattern = self._pattern
-        text = None if pattern is None else pattern.string_of(data)
+        text = None
+        if pattern is not None:
+            text = pattern.string_of(data)
         if pattern is None or text is None:
-            line = self._add_other(data)
+            line = self._add_unlike(data)
         else:
             line = data
             self._add_alike(pattern, text)
@@ -75,22 +78,24 @@ class EventRedactor:
     def _add_alike(self, pattern: _Pattern, text: str) -> None:
         """Take the strings of an event that has the pattern; `text` is the one that differs."""
         if self._has_keys:
-            strings = pattern.strings if self._alike < _REPEATED else pattern.differing
+            strings = pattern.strings
+            if self._alike >= _REPEATED:
+                strings = pattern.differing
             for name, string in strings:
                 self._put(name, text if string is None else string)
         self._alike += 1
-        self._others = 0
+        self._unlike = 0
 
-    def _add_other(self, data: bytes) -> bytes:
+    def _add_unlike(self, data: bytes) -> bytes:
         """Take the strings of an event without the pattern, and return its line."""
         line, strings = self._parsed(data)
         for name, string in strings:
             self._put(name, string)
-        if self._others < _TRIED or self._others % _TRIED_AGAIN == 0:
+        if self._unlike < _TRIED or self._unlike % _TRIED_AGAIN == 0:
             self._find_pattern(data)
         self._before = data
         self._alike = 0
-        self._others += 1
+        self._unlike += 1
         return line
 
     def _parsed(self, data: bytes) -> tuple[bytes, list[_Named]]:
@@ -100,7 +105,8 @@ class EventRedactor:
             text = data.decode()
             strings = _strings(text)
             if b"\n" in data or b"\r" in data:
-                line = json.dumps(json.loads(text), separators=(",", ":"), allow_nan=False).encode()
+                document = json.loads(text)
+                line = json.dumps(document, separators=(",", ":"), allow_nan=False).encode()
         except (ValueError, RecursionError):
             text = data.decode("utf-8", "backslashreplace")
             strings = [("", text)]
@@ -125,8 +131,8 @@ class EventRedactor:
     def _put(self, channel: Hashable, text: str) -> None:
         if not self._has_keys:
             return
-        texts = (self._channels.get(channel) or self._new_channel(channel)).texts
-        texts.append((self._count - 1, text))
+        group = self._channels.get(channel) or self._new_channel(channel)
+        group.texts.append((self._count - 1, text))
 
     def take(self, before: int | None = None) -> list[bytes]:
         """Return the events that are final, each as one line without its end.
@@ -141,7 +147,9 @@ class EventRedactor:
                     self._hidden |= channel.search(self._redactor, first, is_last=before is None)
             if self._size > _MOST_WAITING:
                 self._decide()
-        end = self._count if before is None else before
+        end = before
+        if end is None:
+            end = self._count
         for channel in self._channels.values():
             if channel.waiting:
                 end = min(end, channel.waiting[0])
@@ -159,9 +167,9 @@ class EventRedactor:
             channel.waiting = []
 
     def _new_channel(self, name: Hashable) -> _Channel:
-        return self._channels.setdefault(
-            name if len(self._channels) < _MOST_CHANNELS else "", _Channel()
-        )
+        if len(self._channels) >= _MOST_CHANNELS:
+            name = ""  # shared by the rest
+        return self._channels.setdefault(name, _Channel())
 
 
 class _Channel:
@@ -180,7 +188,13 @@ class _Channel:
         self._owners: list[tuple[int, int]] = []
         self._at_line_start = True
 
-    def search(self, redactor: Redactor, first: int, *, is_last: bool) -> dict[int, bytes]:
+    def search(
+        self,
+        redactor: Redactor,
+        first: int,
+        *,
+        is_last: bool,
+    ) -> dict[int, bytes]:
         """Search the new texts, and return the replacement of each event with a piece of a key.
 
         Events before `first` are already released.
@@ -239,18 +253,18 @@ class _Pattern:
     differing: Sequence[tuple[Hashable, str | None]]  # those of the member that differs
 
     @classmethod
-    def of(cls, one: bytes, other: bytes) -> Self | None:
-        """Return the pattern of two events; None if they have none."""
-        if b"\n" in other or b"\r" in other:
+    def of(cls, before: bytes, event: bytes) -> Self | None:
+        """Return the pattern of `event` and the event `before` it; None if they have none."""
+        if b"\n" in event or b"\r" in event:
             return None
-        common = _common_length(one, other)
+        common = _common_length(before, event)
         string_start = 0
-        for match in _STRING_BEGINS.finditer(other, 0, common):
+        for match in _STRING_BEGINS.finditer(event, 0, common):
             string_start = match.end()
-        string_end = other.find(b'"', string_start)
-        start = other[:string_start]
-        end = other[string_end:]
-        if not start or string_end < 0 or not one.endswith(end):
+        string_end = event.find(b'"', string_start)
+        start = event[:string_start]
+        end = event[string_end:]
+        if not start or string_end < 0 or not before.endswith(end):
             return None
         try:
             strings = _strings((start + _PROBE.encode() + end).decode())
@@ -259,9 +273,10 @@ class _Pattern:
         if [string for _, string in strings].count(_PROBE) != 1:
             return None
         # Any valid inside of a JSON string can replace the probe.
+        [probed] = [name for name, text in strings if text == _PROBE]
         pattern = [(name, None if text == _PROBE else text) for name, text in strings if text]
-        [probed] = [name for name, text in pattern if text is None]
-        return cls(start, end, pattern, [(name, text) for name, text in pattern if name == probed])
+        differing = [(name, text) for name, text in pattern if name == probed]
+        return cls(start, end, strings=pattern, differing=differing)
 
     def string_of(self, data: bytes) -> str | None:
         """Return the string of an event that differs; None if it does not have the pattern."""
@@ -271,15 +286,17 @@ class _Pattern:
         if not inside or not _INSIDE.fullmatch(inside):
             return None
         try:
-            return json.loads(b'"%s"' % inside) if b"\\" in inside else inside.decode()
+            if b"\\" in inside:
+                return str(json.loads(b'"%s"' % inside))
+            return inside.decode()
         except UnicodeDecodeError:
             return None
 
 
-def _common_length(one: bytes, other: bytes) -> int:
+def _common_length(first: bytes, second: bytes) -> int:
     """Return how many bytes two events have in common at their start."""
-    lengths = range(min(len(one), len(other)))
-    return bisect_left(lengths, True, key=lambda at: one[: at + 1] != other[: at + 1])
+    lengths = range(min(len(first), len(second)))
+    return bisect_left(lengths, True, key=lambda at: first[: at + 1] != second[: at + 1])
 
 
 def _strings(text: str) -> list[_Named]:

@@ -1,4 +1,4 @@
-"""Events as lines of JSON: check what plugins emit, write `events.jsonl`, and print for `--json`."""
+"""Events as lines of JSON: check those of plugins, write `events.jsonl`, and print for `--json`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,12 @@ class EventFile:
     """
 
     def __init__(
-        self, folder: int, run: str, *, redactor: Redactor, clock: Callable[[], float]
+        self,
+        folder: int,
+        run: str,
+        *,
+        redactor: Redactor,
+        clock: Callable[[], float],
     ) -> None:
         self.failure: OSError | None = None
         self._redactor = redactor
@@ -87,7 +92,12 @@ class EventFile:
         )
 
     def record(
-        self, kind: str, data: Mapping[str, Any], *, span: int, parent: int | None
+        self,
+        kind: str,
+        data: Mapping[str, Any],
+        *,
+        span: int,
+        parent: int | None,
     ) -> Record:
         """Append an event and return its record.
 
@@ -108,7 +118,12 @@ class EventFile:
             self.failure = error
         return record
 
-    def _redact(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    def _redact(
+        self,
+        _logger: WrappedLogger,
+        _method: str,
+        event: EventDict,
+    ) -> EventDict:
         return {
             **event,
             "event": self._redactor.text(event["event"]),
@@ -116,7 +131,10 @@ class EventFile:
         }
 
     def _render(
-        self, _logger: WrappedLogger, _method: str, event: EventDict
+        self,
+        _logger: WrappedLogger,
+        _method: str,
+        event: EventDict,
     ) -> tuple[tuple[bytes, Record], EventDict]:
         record = Record(seq=self._seq + 1, time=round(self._clock(), 6), **event)
         return (as_line(record).encode() + b"\n", record), {}
@@ -130,14 +148,17 @@ def kind_and_data(event: Event, plugin: str) -> tuple[str, dict[str, Any]]:
         ValueError: the kind is not allowed, or a number is not finite.
     """
     if isinstance(event, RunStarted | RunFinished):
-        raise ValueError(f"only the host emits {event.kind}")  # noqa: TRY004 - the type is right, the sender is not
-    if (module := type(event).__module__) != host_events.__name__:
-        owner = checked_kind(event.kind).partition(".")[0]
-        package = module.partition(".")[0]
-        if owner != plugin and not package.endswith(f"_{owner}".replace("-", "_")):
-            raise ValueError(
-                f"the kind {event.kind} does not begin with {plugin!r}, the name of the plugin"
-            )
+        # The type is right, the sender is not.
+        raise ValueError(f"only the host emits {event.kind}")  # noqa: TRY004
+    module = type(event).__module__
+    if module == host_events.__name__:
+        return event.kind, data_of(event)
+    owner = checked_kind(event.kind).partition(".")[0]
+    package = module.partition(".")[0]
+    if owner != plugin and not package.endswith(f"_{owner}".replace("-", "_")):
+        raise ValueError(
+            f"the kind {event.kind} does not begin with {plugin!r}, the name of the plugin"
+        )
     return event.kind, data_of(event)
 
 

@@ -17,6 +17,8 @@ _MOST_WAITING = 1 << 20  # bytes and characters that wait to be kept
 
 Keep = Callable[[bytes], None]
 Show = Callable[[str, str], None]
+# An event; or a channel, its text, and whether to keep the text.
+_Arrival = bytes | tuple[Hashable, str, bool]
 
 
 class KeptStream:
@@ -30,14 +32,20 @@ class KeptStream:
     whether there were any.
     """
 
-    def __init__(self, redactor: Redactor, keep_events: Keep, keep_text: Keep, show: Show) -> None:
+    def __init__(
+        self,
+        redactor: Redactor,
+        keep_events: Keep,
+        keep_text: Keep,
+        show: Show,
+    ) -> None:
         self.has_events = self.has_text = False
         self._keep_events = keep_events
         self._keep_text = keep_text
         self._show = show
         self._events = EventRedactor(redactor)
         self._text = redactor.stream()
-        self._items: deque[bytes | tuple[Hashable, str, bool]] = deque()
+        self._arrivals: deque[_Arrival] = deque()
         self._added = self._taken = 0  # bytes and characters
         # `_added` may grow to this without a wake: the thread is already awake.
         self._unnoticed = -1
@@ -51,21 +59,27 @@ class KeptStream:
     @property
     def holds_key(self) -> bool:
         """Whether the text that was searched so far contains a key."""
-        return self._text.found
+        return self._text.found_key
 
     def add_event(self, data: bytes) -> None:
         """Take the next event; block while too much waits to be kept."""
-        self._items.append(data)
+        self._arrivals.append(data)
         self._added += len(data)
         if self._added > self._unnoticed:
             self._wake()
 
-    def add_text(self, text: str, channel: Hashable, *, keep: bool) -> None:
+    def add_text(
+        self,
+        text: str,
+        channel: Hashable,
+        *,
+        keep: bool,
+    ) -> None:
         """Take a text of the latest event, which continues the previous one in `channel`.
 
         It is kept if `keep` is true.
         """
-        self._items.append((channel, text, keep))
+        self._arrivals.append((channel, text, keep))
         self._added += len(text)
         if self._added > self._unnoticed:
             self._wake()
@@ -89,7 +103,10 @@ class KeptStream:
         if self._thread is None:
             run = copy_context().run
             self._thread = threading.Thread(
-                target=run, args=(self._run,), name="stream", daemon=True
+                target=run,
+                args=(self._run,),
+                name="stream",
+                daemon=True,
             )
             self._thread.start()
         self._arrived.put(None)
@@ -111,28 +128,28 @@ class KeptStream:
             settled = seen
             with self._room:
                 self._taken = self._added
-                items = [self._items.popleft() for _ in range(len(self._items))]
+                arrivals = [self._arrivals.popleft() for _ in range(len(self._arrivals))]
                 self._room.notify_all()
             try:
                 if self._error is None:
-                    self._keep(items, None if is_last else settled)
+                    self._keep(arrivals, None if is_last else settled)
             except Exception as error:  # noqa: BLE001 - raised by `end`
                 self._error = error
             if is_last:
-                self._items = deque(maxlen=0)  # drops what comes too late
+                self._arrivals = deque(maxlen=0)  # drops what comes too late
                 return
             seen = self._events.count
             self._ended.wait(_TICK)
 
-    def _keep(self, items: list[bytes | tuple[Hashable, str, bool]], settled: int | None) -> None:
+    def _keep(self, arrivals: list[_Arrival], settled: int | None) -> None:
         """Pass on the first `settled` events, or everything if it is None."""
         all_texts: list[str] = []
         texts_to_keep: list[str] = []
-        for item in items:
-            if isinstance(item, bytes):
-                self._events.add(item)
+        for arrival in arrivals:
+            if isinstance(arrival, bytes):
+                self._events.add(arrival)
             else:
-                channel, text, keep = item
+                channel, text, keep = arrival
                 self._events.add_text(channel, text)
                 all_texts.append(text)
                 if keep:

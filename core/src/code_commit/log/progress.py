@@ -38,10 +38,9 @@ class _Activity:
 
 
 class Progress:
-    """A log sink.
+    """A log sink for people.
 
     On a terminal, the last line is a status line, and lines are in color unless `NO_COLOR` is set.
-
     With `workflow_reports`, the workflow itself prints what it does.
     """
 
@@ -141,21 +140,23 @@ class Progress:
                 activity.progress = {}
 
     def _lines(self, record: Record) -> Sequence[Line]:
-        """Return the lines about a record, after the reason of the last failure if the run goes on.
+        """Return the lines about a record.
 
-        The last lines of such a run will not show that reason.
+        If the run goes on, they begin with the reason of the last failure, which the last lines of
+        the run will not show.
         """
         lines = self._own_lines(record)
         if record.kind in {"call.started", "attempt.started"}:
             lines = (*self._reason, *lines)
             self._reason = ()
         elif record.kind == "call.finished":
-            error = record.data.get("error")
-            self._reason = [Line(f"  {error}", BAD)] if error else ()
+            self._reason = ()
+            if error := record.data.get("error"):
+                self._reason = [Line(f"  {error}", BAD)]
         elif record.kind == "process.finished" and not self._workflow_reports:
-            output = record.data.get("last_lines")
-            text = f"the last lines of the build:\n{output}"
-            self._reason = [Line(text, FAINT)] if output else ()
+            self._reason = ()
+            if output := record.data.get("last_lines"):
+                self._reason = [Line(f"the last lines of the build:\n{output}", FAINT)]
         return lines
 
     def _own_lines(self, record: Record) -> Sequence[Line]:

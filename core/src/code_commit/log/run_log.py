@@ -56,10 +56,10 @@ def call_files(number: int | None, label: str) -> CallFiles:
     """
     stem = numbered(number, label)
     return CallFiles(
-        f"{stem}.txt",
-        f"{stem}-response.txt",
-        f"{stem}-response.json",
-        f"{stem}-response-parts.json",
+        request=f"{stem}.txt",
+        response=f"{stem}-response.txt",
+        raw=f"{stem}-response.json",
+        parts=f"{stem}-response-parts.json",
     )
 
 
@@ -68,7 +68,9 @@ def numbered(number: int | None, name: str) -> str:
 
     A build shares the number of the call before it: `1-build.txt`.
     """
-    return name if number is None else f"{number}-{name}"
+    if number is None:
+        return name
+    return f"{number}-{name}"
 
 
 def failure_text(error: str) -> str:
@@ -252,13 +254,11 @@ class RunLog:
             return
         self._reported_files.add(name)
         if self._has_ended:  # `run.finished` stays the last event
-            self.late_failures.append(
-                PluginFailed(name, "code-commit", stage="log", error=describe(error))
-            )
+            failure = PluginFailed(name, "code-commit", stage="log", error=describe(error))
+            self.late_failures.append(failure)
         else:
-            self._append_event(
-                MessageLogged(f"cannot write {self.folder / name}: {error}", level="warning")
-            )
+            text = f"cannot write {self.folder / name}: {error}"
+            self._append_event(MessageLogged(text, level="warning"))
 
     # --- files ------------------------------------------------------------------------------
 
@@ -270,7 +270,9 @@ class RunLog:
         """
         files = call_files(number, label)
         count = self._files.reserve(files.request, files.response, files.raw, files.parts)
-        return files if count == 1 else call_files(number, f"{label}-{count}")
+        if count == 1:
+            return files
+        return call_files(number, f"{label}-{count}")
 
     def reserve(self, name: str) -> str:
         """Reserve `name`, or a numbered one (`1-build-2.txt`) if it is taken; return it.
@@ -280,7 +282,13 @@ class RunLog:
         """
         return counted(name, self._files.reserve(name))
 
-    def write(self, name: str, content: str | bytes, *, replaces: bool = False) -> Path:
+    def write(
+        self,
+        name: str,
+        content: str | bytes,
+        *,
+        replaces: bool = False,
+    ) -> Path:
         """Write a redacted file into the run folder; if it `replaces` one, atomically.
 
         Raises:
@@ -323,7 +331,12 @@ class RunLog:
             return self.redactor.text(content).encode("utf-8", "backslashreplace")
         return self.redactor.data(content)
 
-    def _write_file(self, name: str, content: bytes, put: Callable[[str, bytes], None]) -> Path:
+    def _write_file(
+        self,
+        name: str,
+        content: bytes,
+        put: Callable[[str, bytes], None],
+    ) -> Path:
         name = self.redactor.text(name)
         if name in {EVENTS, DOCUMENT}:
             raise ValueError(f"{name} is the run log's own file")
@@ -338,7 +351,13 @@ class RunLog:
 
     # --- sinks and the end ------------------------------------------------------------------
 
-    def add_sink(self, distribution: str, sink: LogSink, *, plugin: str = "") -> None:
+    def add_sink(
+        self,
+        distribution: str,
+        sink: LogSink,
+        *,
+        plugin: str = "",
+    ) -> None:
         """Add a sink, which receives all records of this run from the first one."""
         with self._lock:
             backlog: list[Record] = []
@@ -348,7 +367,10 @@ class RunLog:
         self._sinks.deliver()
 
     def finish(
-        self, exit_code: ExitCode, summary: str, data: Mapping[str, Any] | None = None
+        self,
+        exit_code: ExitCode,
+        summary: str,
+        data: Mapping[str, Any] | None = None,
     ) -> None:
         """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
@@ -368,11 +390,16 @@ class RunLog:
 
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _log_end(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
+    def _log_end(
+        self,
+        exit_code: ExitCode,
+        summary: str,
+        data: Mapping[str, Any],
+    ) -> None:
         end = RunFinished(outcome=exit_code.outcome, exit_code=int(exit_code), summary=summary)
         try:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})
-        except Exception as error:  # noqa: BLE001 - a workflow's data may be anything; log the end anyway
+        except Exception as error:  # noqa: BLE001 - the data of a workflow may be anything
             self._append_event(self._failure_of_sender("result", error))
             self._append_event(end)
 

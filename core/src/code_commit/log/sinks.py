@@ -34,13 +34,19 @@ class Sinks:
         self._outlets: tuple[_Outlet, ...] = ()
         self._delivering = threading.local()
 
-    def add(self, plugin: str, distribution: str, sink: LogSink, backlog: Iterable[Record]) -> None:
+    def add(
+        self,
+        plugin: str,
+        distribution: str,
+        sink: LogSink,
+        backlog: Iterable[Record],
+    ) -> None:
         """Add a sink, which receives the records of `backlog` and all later ones."""
-        worker = None if distribution == HOST else Worker(f"sink {plugin}")
-        self._outlets = (
-            *self._outlets,
-            _Outlet(plugin, distribution, sink, deque(backlog), worker),
-        )
+        worker = None
+        if distribution != HOST:
+            worker = Worker(f"sink {plugin}")
+        outlet = _Outlet(plugin, distribution, sink, pending=deque(backlog), worker=worker)
+        self._outlets = (*self._outlets, outlet)
 
     def put(self, record: Record, *, live: bool = False) -> None:
         """Queue a record for every sink; with `live`, only for those that show what happens now."""
@@ -85,7 +91,13 @@ class Sinks:
                 self._fail(outlet, "receive", error)
                 self._call(outlet, "close", seconds=_CLOSE_SECONDS)
 
-    def _call(self, outlet: _Outlet, method: str, *, seconds: float) -> str:
+    def _call(
+        self,
+        outlet: _Outlet,
+        method: str,
+        *,
+        seconds: float,
+    ) -> str:
         """Call a method of the sink; return its error as text, or an empty text."""
         if outlet.worker is None:
             return self._run_safely(outlet, method)

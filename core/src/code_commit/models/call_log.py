@@ -90,7 +90,8 @@ class CallLog:
         watch: Watch | None,
     ) -> Completion:
         """Log the start and the end of a call. With `watch`, stop a streamed reply early."""
-        files = self._log.call_files(call.number if self._numbered else None, call.label)
+        number = call.number if self._numbered else None
+        files = self._log.call_files(number, call.label)
         reply = ReceivedReply(call.number, files, self._log, self.print_text.get(), watch)
         self.running[call.number] = reply
         try:
@@ -135,7 +136,13 @@ class CallLog:
             reply.spent.append((completion.usage, completion.cost))
         return completion
 
-    def retried(self, call: ModelCall, number: int, wait: float, reason: str) -> None:
+    def retried(
+        self,
+        call: ModelCall,
+        number: int,
+        wait: float,
+        reason: str,
+    ) -> None:
         """Log that the try `number` failed and the next one starts after `wait` seconds.
 
         Keep what arrived of it.
@@ -144,7 +151,11 @@ class CallLog:
         self._log.emit(CallRetried(call.number, number, wait=wait, reason=reason))
 
     def _failed(
-        self, call: ModelCall, error: BaseException, seconds: float, paid: CallFinished | None
+        self,
+        call: ModelCall,
+        error: BaseException,
+        seconds: float,
+        paid: CallFinished | None,
     ) -> CallFinished:
         """Write the files of a failed call, and return its event.
 
@@ -158,7 +169,13 @@ class CallLog:
         with suppress(CodeCommitError):  # a full disk
             self._log.write(reply.files.response, failure_text(message) + arrived, replaces=True)
         if paid:
-            return replace(paid, finish=None, finish_detail="", parts=None, error=message)
+            return replace(
+                paid,
+                finish=None,
+                finish_detail="",
+                parts=None,
+                error=message,
+            )
         # These two are raised before a try is sent, so the first try of a call costs nothing.
         unsent = isinstance(error, LimitReached | NotReady) and not reply.lost_tries
         answer = _NOTHING_SPENT if unsent else (Usage(), None)
@@ -183,7 +200,12 @@ class CallLog:
             return cause.body
         return ""
 
-    def _keep(self, finished: CallFinished, reply: ReceivedReply, completion: Completion) -> None:
+    def _keep(
+        self,
+        finished: CallFinished,
+        reply: ReceivedReply,
+        completion: Completion,
+    ) -> None:
         """Write the files of a completion."""
         text = completion.text
         if reason := refusal(completion, finished.number, self._log.redactor):
@@ -197,7 +219,11 @@ class CallLog:
             self._log.write_json(finished.parts, parts_to_json(completion.message.parts))
 
     def _finished(
-        self, call: ModelCall, reply: ReceivedReply, completion: Completion, took: float
+        self,
+        call: ModelCall,
+        reply: ReceivedReply,
+        completion: Completion,
+        took: float,
     ) -> CallFinished:
         """Return the event of a completion."""
         is_text = all(isinstance(part, Text) for part in completion.message.parts)
@@ -229,11 +255,17 @@ def _sums(answers: Sequence[tuple[Usage, float | None]]) -> dict[str, Any]:
 
 def _sum(values: Iterable[float | None]) -> float | None:
     """Return the sum of the values that are known, or None without any."""
-    numbers = [value for value in values if value is not None]
-    return sum(numbers) if numbers else None
+    known_values = [value for value in values if value is not None]
+    if not known_values:
+        return None
+    return sum(known_values)
 
 
-def refusal(completion: Completion, number: int, redactor: Redactor) -> str:
+def refusal(
+    completion: Completion,
+    number: int,
+    redactor: Redactor,
+) -> str:
     """Return why there is no answer: the model refused, or the service filtered it.
 
     The text is empty for every other completion.

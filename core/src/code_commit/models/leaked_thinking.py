@@ -111,51 +111,57 @@ class ThinkingFilter:
 
     @property
     def is_unclear(self) -> bool:
-        """Whether a file block of the text may be a draft, or the answer before an end of thinking."""
+        """Whether a file block may be a draft, or the answer before an end of thinking."""
         return self._is_unclear or self._has_draft or (self._dropped_file and self._is_empty)
 
     def feed(self, piece: str) -> str:
         """Return the text that `piece` adds."""
         self.restarted = False
-        *lines, rest = piece.split("\n")
+        *lines, beginning = piece.split("\n")
         for line in lines:
             self._line.append(line + "\n")
             self._end_line()
-        if rest:
-            self._line.append(rest)
-            self._pass_beginning(rest)
-        return self._taken()
+        if beginning:
+            self._line.append(beginning)
+            self._pass_beginning(beginning)
+        return self._take_visible()
 
     def finish(self) -> str:
         """Return the rest of the text."""
         self.restarted = False
         self._end_line()
-        return self._taken()
+        return self._take_visible()
 
-    def _taken(self) -> str:
-        visible, self._visible = "".join(self._visible), []
+    def _take_visible(self) -> str:
+        visible = "".join(self._visible)
+        self._visible = []
         return visible
 
-    def _pass_beginning(self, rest: str) -> None:
-        """Pass on what arrived of a line, as far as it cannot be a tag."""
+    def _pass_beginning(self, piece: str) -> None:
+        """Pass on the latest `piece` of a line, as far as it cannot be a tag."""
         if self._holds or self.is_thinking:
             return
-        if self._in_bare_channel or self._may_begin_bare(rest):
+        if self._in_bare_channel or self._may_begin_bare(piece):
             return
         is_literal = (self._in_block or bool(self._fence)) and not self._in_final
-        if not self._passed and not is_literal:
-            if _is_blank(rest):
+        if is_literal:
+            self._passed += len(piece)
+            self._pass(piece)
+            return
+        if not self._passed:
+            if _is_blank(piece):
                 return  # may be before a tag
-            rest = "".join(self._line)
-        mark = None if is_literal else _MARK.search(rest)
-        self._holds = mark is not None
-        passing = rest[: mark.start()] if mark else rest
-        if self._passed or is_literal or not _is_blank(passing):  # blanks before a tag belong to it
-            self._passed += len(passing)
-            self._pass(passing)
+            piece = "".join(self._line)
+        mark = _MARK.search(piece)
+        if mark is not None:
+            self._holds = True
+            piece = piece[: mark.start()]
+        if self._passed or not _is_blank(piece):  # blanks before a tag belong to it
+            self._passed += len(piece)
+            self._pass(piece)
 
-    def _may_begin_bare(self, rest: str) -> bool:
-        if not self._is_empty or self._passed or _is_blank(rest):
+    def _may_begin_bare(self, piece: str) -> bool:
+        if not self._is_empty or self._passed or _is_blank(piece):
             return False
         beginning = "".join(self._line).strip(_BLANK_CHARACTERS)[: len(_BARE_BEGINNING)]
         self._holds = beginning == _BARE_BEGINNING
@@ -208,15 +214,17 @@ class ThinkingFilter:
                 start = shown_from = self._after(end, line)
             else:
                 break
-        rest = line[shown_from:]
-        if not self._drops_blank_lines or rest.strip():
-            self._pass(rest)
+        visible = line[shown_from:]
+        if not self._drops_blank_lines or visible.strip():
+            self._pass(visible)
 
     def _after(self, end: re.Match[str], line: str) -> int:
         """Return where the text begins after the end of thinking."""
         self._in_final = end[0].endswith("<|message|>")
         blanks = _BLANKS.match(line, end.end())
-        return blanks.end() if blanks and self._drops_blank_lines else end.end()
+        if blanks and self._drops_blank_lines:
+            return blanks.end()
+        return end.end()
 
     def _is_literal(self, line: str, start: int) -> bool:
         """Return whether a line has no tags, for it is a part of a file or of code.
@@ -235,7 +243,7 @@ class ThinkingFilter:
         if self._in_block:
             if _BLOCK_AFTER_END.search(line, start):
                 self._is_unclear = True  # an open draft would take in the block
-            elif self._in_bare_channel and _BARE_FINAL.search(line, start):
+            elif self._search_bare_final(line, start):
                 self._is_unclear = True
             return True
         return self._is_code(line, start)
@@ -250,12 +258,13 @@ class ThinkingFilter:
             else:
                 self._read_code(line, start)
             return True
-        # Else it is code in a sentence.
-        if fence and not (fence["fence"][0] == "`" and "`" in fence["rest"]):
-            self._fence = fence["fence"]
-            self._was_mentioned = self._is_mentioned
-            return True
-        return False
+        if fence is None:
+            return False
+        if fence["fence"].startswith("`") and "`" in fence["rest"]:
+            return False  # code in a sentence
+        self._fence = fence["fence"]
+        self._was_mentioned = self._is_mentioned
+        return True
 
     def _read_code(self, line: str, start: int) -> None:
         """Note the tags in a line of code: the block may have no end, and be a part of thinking."""
@@ -268,7 +277,7 @@ class ThinkingFilter:
                 opened = self._is_mentioned = False
             elif self._has_file and _place(tag, line, start):
                 self._is_unclear = True
-        if self._in_bare_channel and self._has_file and _BARE_FINAL.search(line, start):
+        if self._has_file and self._search_bare_final(line, start):
             self._is_unclear = True
 
     def _begin_bare_channel(self, line: str) -> None:
@@ -302,7 +311,7 @@ class ThinkingFilter:
         return None
 
     def _bare_final(self, line: str, start: int) -> re.Match[str] | None:
-        final = _BARE_FINAL.search(line, start) if self._in_bare_channel else None
+        final = self._search_bare_final(line, start)
         if self._has_file and not self._is_bare_sure:
             self._is_unclear = self._is_unclear or final is not None
         if final is None or self._is_unclear:
@@ -310,7 +319,17 @@ class ThinkingFilter:
         self._is_bare_sure = False
         return final
 
-    def _is_end(self, tag: re.Match[str], line: str, start: int) -> bool:
+    def _search_bare_final(self, line: str, start: int) -> re.Match[str] | None:
+        if not self._in_bare_channel:
+            return None
+        return _BARE_FINAL.search(line, start)
+
+    def _is_end(
+        self,
+        tag: re.Match[str],
+        line: str,
+        start: int,
+    ) -> bool:
         """Return whether an end without a beginning ends thinking. Note if that is not clear."""
         place = _place(tag, line, start)
         if tag["word_end"]:
@@ -324,7 +343,12 @@ class ThinkingFilter:
             return False
         return place != "odd" and not self._is_unclear
 
-    def _note_beginning(self, tag: re.Match[str], line: str, start: int) -> None:
+    def _note_beginning(
+        self,
+        tag: re.Match[str],
+        line: str,
+        start: int,
+    ) -> None:
         """Note a beginning within a line, which may be meant or not."""
         if tag["word_beginning"] and not _begins_line(tag, line, start):
             return
@@ -337,7 +361,11 @@ def _is_blank(text: str) -> bool:
     return not text.strip().strip(_BOM).strip()
 
 
-def _is_whole_line(tag: re.Match[str], line: str, start: int) -> bool:
+def _is_whole_line(
+    tag: re.Match[str],
+    line: str,
+    start: int,
+) -> bool:
     return _begins_line(tag, line, start) and _END_OF_LINE.match(line, tag.end()) is not None
 
 
@@ -353,20 +381,20 @@ def _place(end: re.Match[str], line: str, start: int) -> str:
     a sentence, and an empty text is no place of an end.
     """
     ends_line = _END_OF_LINE.match(line, end.end()) is not None
-    is_before_text = _TEXT_AFTER.match(line, end.end()) is not None or end[0].endswith(
-        "<|message|>"
-    )
+    is_before_text = _TEXT_AFTER.match(line, end.end()) is not None
+    is_before_text = is_before_text or end[0].endswith("<|message|>")
     is_before_blank = line[end.end() : end.end() + 1].isspace()
     if _begins_line(end, line, start):
         if ends_line or is_before_text:
             return "sure"
         return "likely" if is_before_blank else ""
-    before = line[end.start() - 1]
-    if before in " \t":
-        if ends_line:
-            return "likely" if line[: end.start()].rstrip().endswith(_SENTENCE_ENDS) else "odd"
-        return "likely" if line.startswith("^^^", end.end()) else ""
-    if _MARK_BEFORE.match(before):
+    character_before = line[end.start() - 1]
+    if character_before in " \t":
+        if not ends_line:
+            return "likely" if line.startswith("^^^", end.end()) else ""
+        follows_sentence = line[: end.start()].rstrip().endswith(_SENTENCE_ENDS)
+        return "likely" if follows_sentence else "odd"
+    if _MARK_BEFORE.match(character_before):
         return ""
     return "likely" if ends_line or is_before_text or is_before_blank else ""
 
@@ -420,4 +448,6 @@ def _visible(texts: list[str]) -> tuple[list[str], str]:
         visible[-1] += piece
     if thinking.is_thinking:
         return visible, _UNFINISHED
-    return visible, _UNCLEAR if thinking.is_unclear else ""
+    if thinking.is_unclear:
+        return visible, _UNCLEAR
+    return visible, ""

@@ -81,11 +81,9 @@ def retry(
 ) -> Completion:
     """Try once, and retry up to `retries` times before the call's deadline.
 
-    `keyless` is whether no key is sent.
-
     Errors of kind rate, server and network, and those that the service asks to retry, are retried
     after the time that the service asks for, else after a random part of a doubling interval (full
-    jitter).
+    jitter). `keyless` is whether no key is sent.
 
     Raises:
         ProviderFailed: the error of the last try, and why it is not retried.
@@ -105,7 +103,9 @@ def retry(
                 wait = random.uniform(0, longest)  # noqa: S311
             reason = _reason_to_stop(error, number, retries, wait, call.deadline)
             if reason is not None:
-                hint = _KEYLESS if keyless and error.kind == "auth" else HINTS[error.kind]
+                hint = HINTS[error.kind]
+                if keyless and error.kind == "auth":
+                    hint = _KEYLESS
                 raise ProviderFailed(
                     f"{call.model}: {error}{reason}", hint=hint, kind=error.kind
                 ) from error
@@ -114,7 +114,11 @@ def retry(
 
 
 def _reason_to_stop(
-    error: ProviderError, number: int, retries: int, wait: float, deadline: float
+    error: ProviderError,
+    number: int,
+    retries: int,
+    wait: float,
+    deadline: float,
 ) -> str | None:
     """Return the end of the error message if the try `number` was the last one, or None."""
     if retries == 0:
@@ -139,13 +143,10 @@ def _may_pass(error: ProviderError) -> bool:
 
 
 class Budget:
-    """Reserves the highest cost of a try before it starts.
-
-    So the sum never passes `limit`, in USD.
-    """
+    """Reserves the highest cost of a try before it starts, so the sum never passes the limit."""
 
     def __init__(self, limit: float) -> None:
-        self._limit = limit
+        self._limit = limit  # in USD, as all costs
         self._spent = 0.0
         self._reserved = 0.0
         self._lock = threading.Lock()
@@ -161,20 +162,16 @@ class Budget:
     ) -> Completion:
         """Reserve the highest cost of one try, then count its actual cost.
 
-        An unknown cost counts in full.
-
-        `max_tokens` is the configured limit of a completion, if any. `count` asks the service for
-        the tokens of the prompt. `write_price` is that of marked input, relative to other input, if
-        genai-prices does not have it.
+        An unknown cost counts in full. `max_tokens` is the configured limit of a completion, if
+        any. `count` asks the service for the tokens of the prompt. `write_price` is that of marked
+        input, relative to other input, if genai-prices does not have it.
 
         Raises:
             NotReady: the model's price is unknown.
             LimitReached: the try could pass the limit.
         """
-        request = replace(
-            call.request, max_tokens=call.request.max_tokens or max_tokens or _MAX_TOKENS
-        )
-        call = replace(call, request=request)
+        max_tokens = call.request.max_tokens or max_tokens or _MAX_TOKENS
+        call = replace(call, request=replace(call.request, max_tokens=max_tokens))
         bound = self._reserve(call, count, write_price)
         charged = bound
         try:
@@ -193,9 +190,16 @@ class Budget:
             with self._lock:
                 self._reserved -= bound
                 self._spent += charged
-        return replace(completion, cost=charged if cost is None else cost)
+        if cost is None:
+            cost = charged
+        return replace(completion, cost=cost)
 
-    def _reserve(self, call: ModelCall, count: Count, write_price: float | None) -> float:
+    def _reserve(
+        self,
+        call: ModelCall,
+        count: Count,
+        write_price: float | None,
+    ) -> float:
         """Reserve the highest cost of a request."""
         for tokens in _most_tokens(call, count):
             bound = _cost(call.model, call.request, tokens, write_price)
@@ -220,14 +224,21 @@ def _most_tokens(call: ModelCall, count: Count) -> Iterator[int]:
     """
     text = sendable_text(call.request)
     yield len(text.encode("utf-8", "replace"))
-    counted = count(call) if count else None
+    counted = None
+    if count is not None:
+        counted = count(call)
     if counted is None:
         yield most_tokens(text)
     else:
         yield counted + counted // 50 + 20
 
 
-def _cost(model: str, request: Request, tokens: int, write_price: float | None) -> float:
+def _cost(
+    model: str,
+    request: Request,
+    tokens: int,
+    write_price: float | None,
+) -> float:
     """Return the cost of a call with a prompt of so many `tokens` and the longest reply.
 
     Raises:

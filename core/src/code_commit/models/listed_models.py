@@ -76,12 +76,12 @@ def window_of(
     model: str,
     listed: Mapping[str, Mapping[str, int]] | None = None,
 ) -> int | None:
-    """Return the most tokens that a model reads, or None if nobody says.
+    """Return the most tokens that a model reads, or None if neither plugin nor service says.
 
-    Its plugin says it, or its service. `listed` is what `listed_models` returns; without, it is
-    read if it is needed.
+    `listed` is what `listed_models` returns; without it, the list is read if it is needed.
     """
-    if window := usable_models({model: definition.windows.get(model)}).get(model):
+    window = _possible_window(definition.windows.get(model))
+    if window and _LISTED_NAME.fullmatch(model):
         return window
     if listed is None:
         listed = listed_models()

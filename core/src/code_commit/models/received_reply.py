@@ -62,14 +62,16 @@ class ReceivedReply:
         self._progress = ReplyProgress(self._number)
         self._answers = len(self.spent)
         self._text: list[str] = []  # for an early end
-        self._decides = self._watch() if self._watch else None
+        self._decides: Callable[[str], int | None] | None = None
+        if self._watch is not None:
+            self._decides = self._watch()
         self._watched = ThinkingFilter()
         self._shown = ThinkingFilter()
         self._kind = ""
         self._printed = ""  # the latest piece
         self._half = ""  # the first half of a surrogate pair
 
-    def take(self, item: StreamEvent | Delta) -> None:
+    def take(self, arrival: StreamEvent | Delta) -> None:
         """Take what arrived next.
 
         Raises:
@@ -77,13 +79,14 @@ class ReceivedReply:
         """
         if len(self.spent) > self._answers:  # a layer of a plugin asked again
             self.begin_next_try()
-        if isinstance(item, StreamEvent):
-            self.kept.add_event(b"" + item.data)  # an error of the plugin if it is text
+        if isinstance(arrival, StreamEvent):
+            self.kept.add_event(b"" + arrival.data)  # an error of the plugin if it is text
             return
-        self._kind = item.kind
-        text = self._whole_characters(item.text)
-        self.kept.add_text(text, (item.kind, item.index), keep=item.kind == "text")
-        if self._decides and item.kind == "text":
+        kind = arrival.kind
+        self._kind = kind
+        text = self._whole_characters(arrival.text)
+        self.kept.add_text(text, (kind, arrival.index), keep=kind == "text")
+        if self._decides and kind == "text":
             self._stop_if_decided(text)
 
     def _whole_characters(self, text: str) -> str:

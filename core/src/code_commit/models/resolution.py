@@ -68,7 +68,11 @@ class ResolvedModel:
     config: str = "default"
 
 
-def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
+def resolve(
+    registry: Registry,
+    settings: Settings,
+    role: str,
+) -> tuple[ModelChoice, ResolvedModel]:
     """Return the choice of the settings for `role`, and the model that it names.
 
     If the default model has no provider here, and there is one provider alone, its first model is
@@ -99,7 +103,11 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
         ) from error
 
 
-def find_model(name: str, registry: Registry, configs: Mapping[str, Any]) -> ResolvedModel:
+def find_model(
+    name: str,
+    registry: Registry,
+    configs: Mapping[str, Any],
+) -> ResolvedModel:
     """Return what `name` stands for.
 
     It is a model id or alias, `provider/any-id`, a named config `provider.name`, or a model that
@@ -218,7 +226,10 @@ class Services:
 
 
 def make_provider(
-    resolved: ResolvedModel, settings: Settings, root: Path, environ: Mapping[str, str]
+    resolved: ResolvedModel,
+    settings: Settings,
+    root: Path,
+    environ: Mapping[str, str],
 ) -> tuple[Any, Any, str | None]:
     """Return the validated config of a model, its provider or wire, and a token.
 
@@ -269,7 +280,9 @@ def _section_name(resolved: ResolvedModel) -> str:
 
 
 def _require_no_address(
-    definition: ProviderDefinition, table: Mapping[str, Any], where: str
+    definition: ProviderDefinition,
+    table: Mapping[str, Any],
+    where: str,
 ) -> None:
     """Check that a provider with its own connections has no address, which the host would not use.
 

@@ -13,10 +13,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text of a message.
-
-    `cache_here` is a hint that later requests repeat everything up to here.
-    """
+    """Text of a message. `cache_here` hints that later requests repeat everything up to here."""
 
     text: str
     cache_here: bool = False
@@ -26,9 +23,8 @@ class Text:
 class Opaque:
     """A part that only its own service can read, such as a thinking block.
 
-    Send it back unchanged, drop it elsewhere.
-
-    `provider` is the name in the `ProviderDefinition` of the service that sent it.
+    Send it back unchanged to that service, and drop it elsewhere. `provider` is the name in the
+    service's `ProviderDefinition`.
     """
 
     provider: str
@@ -54,16 +50,17 @@ class ToolCall:
     @property
     def arguments_object(self) -> dict[str, Any]:
         """The arguments for a service that parses them; malformed ones in a member `malformed`."""
-        return {"malformed": self.raw} if self.arguments is None else dict(self.arguments)
+        if self.arguments is None:
+            return {"malformed": self.raw}
+        return dict(self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of a tool.
 
-    Some services match it to its call by `call_id`, others by `name`: give both.
-
-    `cache_here` as in `Text`.
+    Some services match it to its call by `call_id`, others by `name`: give both. `cache_here` is
+    as in `Text`.
     """
 
     call_id: str
@@ -144,8 +141,8 @@ class Finish(Enum):
     """Why a completion ended. Only with STOP and TOOL_CALLS it is complete.
 
     A service that gives no reason means STOP. With LENGTH, the reply reached a limit of tokens.
-    With CUT, it was cut for another reason, or for one that nobody knows. With STOPPED_EARLY, the
-    host stopped reading it, and its tokens are an estimate.
+    With CUT, it was cut for another reason, or for an unknown one. With STOPPED_EARLY, the host
+    stopped reading it, and its tokens are an estimate.
     """
 
     STOP = "stop"
@@ -162,9 +159,8 @@ class Finish(Enum):
 class Usage:
     """Tokens of one call.
 
-    `input` and `output` are totals; None means not reported, which is not zero.
-
-    `cache_read` and `cache_write` are parts of `input`, `reasoning` is part of `output`.
+    `input` and `output` are totals. `cache_read` and `cache_write` are parts of `input`,
+    `reasoning` is part of `output`. None means not reported, which is not zero.
     """
 
     input: int | None = None
@@ -249,15 +245,16 @@ def request_text(request: Request) -> str:
             texts = [part.text for part in parts if isinstance(part, Text)]
             if len(texts) == len(parts):
                 return "".join(texts)
-    pieces = [f"=== system ===\n{request.system}"] if request.system else []
+    sections: list[str] = []
+    if request.system:
+        sections.append(f"=== system ===\n{request.system}")
     if request.tools:
         names = "\n".join(tool.name for tool in request.tools)
-        pieces.append(f"=== tools ({request.tool_choice}) ===\n{names}")
-    pieces += [
-        f"=== {message.role} ===\n" + "\n".join(map(_part_text, message.parts))
-        for message in request.messages
-    ]
-    return "\n\n".join(pieces) + "\n"
+        sections.append(f"=== tools ({request.tool_choice}) ===\n{names}")
+    for message in request.messages:
+        turn = "\n".join(map(_part_text, message.parts))
+        sections.append(f"=== {message.role} ===\n{turn}")
+    return "\n\n".join(sections) + "\n"
 
 
 def _part_text(part: Part) -> str:
@@ -280,13 +277,14 @@ def cost_of(model: str, usage: Usage) -> float | None:
         return None
     import genai_prices
 
-    priced = genai_prices.Usage(
+    priced_usage = genai_prices.Usage(
         input_tokens=usage.input,
         output_tokens=usage.output,
         cache_read_tokens=usage.cache_read or 0,
         cache_write_tokens=usage.cache_write or 0,
     )
     try:
-        return float(genai_prices.calc_price(priced, model).total_price)
+        price = genai_prices.calc_price(priced_usage, model)
     except LookupError:
         return None
+    return float(price.total_price)

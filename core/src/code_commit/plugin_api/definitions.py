@@ -48,7 +48,7 @@ class ProviderDefinition:
     windows: Mapping[str, int] = field(default_factory=dict)
 
 
-# Ends of the words that name something of this machine.
+# A word with one of these ends names something of this machine.
 _OF_THIS_MACHINE = (
     "file", "files", "filename", "path", "paths", "folder", "folders", "dir", "dirs", "directory",
     "directories", "root", "output", "socket", "log", "repo", "repository", "env", "key", "token",
@@ -88,7 +88,8 @@ class Flag:
             return self.for_people
         import re
 
-        words = re.findall(r"[a-z]+", " ".join((*self.names, self.metavar or "")).lower())
+        text = " ".join([*self.names, self.metavar or ""])
+        words = re.findall(r"[a-z]+", text.lower())
         return any(word.endswith(_OF_THIS_MACHINE) for word in words)
 
 

@@ -39,9 +39,7 @@ __all__ = ["STOP", "CodeCommitError", "Interrupted", "NotReady", "Stop"]  # of t
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command; the lower-case name is the outcome in `run.finished` and
-    `run.json`.
-    """
+    """Exit codes of the command. The outcome in `run.finished` is the name in lower case."""
 
     REACHED = 0
     NOT_REACHED = 1
@@ -71,7 +69,11 @@ class ProviderFailed(CodeCommitError):  # noqa: N818 - the name of the outcome
     """
 
     def __init__(
-        self, message: str, *, hint: str = "", kind: ProviderErrorKind | None = None
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        kind: ProviderErrorKind | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
@@ -103,15 +105,14 @@ _EXIT_CODES: dict[type[CodeCommitError], ExitCode] = {
 
 def exit_code_of(error: CodeCommitError) -> ExitCode:
     """Return the exit code of `error`: that of its nearest class in the table."""
-    return next(
-        (_EXIT_CODES[kind] for kind in type(error).__mro__ if kind in _EXIT_CODES),
-        ExitCode.INTERNAL,
-    )
+    for kind in type(error).__mro__:
+        if kind in _EXIT_CODES:
+            return _EXIT_CODES[kind]
+    return ExitCode.INTERNAL
 
 
 def as_reported(error: BaseException, where: str = "") -> CodeCommitError:
-    """Return what people are told about `error`: itself, or, for a bug, an error with the exit code
-    INTERNAL.
+    """Return what people are told about `error`: itself, or, for a bug, an internal error.
 
     Once a signal came, every error is `Interrupted`, and keeps its text; but a bug only if an
     interruption caused it.
@@ -121,9 +122,9 @@ def as_reported(error: BaseException, where: str = "") -> CodeCommitError:
     if isinstance(error, KeyboardInterrupt):
         return Interrupted("interrupted")
     reported = error if isinstance(error, CodeCommitError) else no_room(error)
-    if reported and STOP.is_set:
-        return Interrupted(f"interrupted; {reported.message}", hint=reported.hint)
-    if reported:
+    if reported is not None:
+        if STOP.is_set:
+            return Interrupted(f"interrupted; {reported.message}", hint=reported.hint)
         return reported
     if any(isinstance(cause, Interrupted) for cause in _with_causes(error)):
         return Interrupted(f"interrupted; {describe(error)}")

@@ -13,7 +13,7 @@ from code_commit.plugin_api.conversation import Json
 class Event:
     """The base of all events: one subclass per kind, with JSON fields.
 
-    The kind of a plugin's own event is `"<plugin>.<what>"`.
+    The kind of a plugin's own event is `"<plugin>.<name>"`.
     """
 
     kind: ClassVar[str] = ""
@@ -88,11 +88,9 @@ class CallRetried(Event):
 class CallProgress(Event):
     """A reply is streaming; at most one event a second for each call.
 
-    `tokens` is an estimate of all that arrived.
-
-    `seconds` count from its first piece. `thinking` is whether the model thinks now; `file` is the
-    file that the text writes now. `printed` is whether the text is printed on stdout while it
-    arrives.
+    `tokens` is an estimate for what has arrived. `seconds` count from the first piece. `thinking`
+    is whether the model thinks now; `file` is the file that the text writes now. `printed` is
+    whether the text is printed on stdout while it arrives.
     """
 
     kind: ClassVar[str] = "call.progress"
@@ -109,10 +107,9 @@ class CallProgress(Event):
 class CallFinished(Event):
     """A model call ended, with `finish` or with `error`.
 
-    Token counts are None when the service did not report them.
-
-    `response` names the file with the text; `parts` names the file with all parts, if the
-    completion is more than text. `error_kind` is the kind of a `ProviderError`.
+    Token counts are None when the service did not report them. `response` names the file with the
+    text; `parts` names the file with all parts, if the completion is more than text. `error_kind`
+    is the kind of a `ProviderError`.
     """
 
     kind: ClassVar[str] = "call.finished"

@@ -57,32 +57,32 @@ def finish_of(
 ) -> Finish:
     """Return what a service's finish reason means. `meanings` are words that only this service has.
 
-    No word, absent or empty, means that the reply is whole. A word that nobody knows means LENGTH,
-    CUT or FILTERED, never a whole reply. With tool calls, STOP becomes TOOL_CALLS: some services
-    have one reason for both. A word for tool calls without any means CUT.
+    If `word` is None or empty, the reply is whole. An unknown word means LENGTH, CUT or FILTERED,
+    never a whole reply. With tool calls, STOP becomes TOOL_CALLS: some services have one reason for
+    both. A word for tool calls without any means CUT.
     """
     finish = _meaning_of((word or "").strip(), meanings)
-    calls = any(isinstance(part, ToolCall) for part in parts)
-    if finish is Finish.STOP and calls:
+    has_calls = any(isinstance(part, ToolCall) for part in parts)
+    if finish is Finish.STOP and has_calls:
         return Finish.TOOL_CALLS
-    return Finish.CUT if finish is Finish.TOOL_CALLS and not calls else finish
+    if finish is Finish.TOOL_CALLS and not has_calls:
+        return Finish.CUT
+    return finish
 
 
 def _meaning_of(word: str, meanings: Mapping[str, Finish]) -> Finish:
     if not word:
         return Finish.STOP
     name = in_lower_case(word)
-    known = meanings.get(word) or FINISH_WORDS.get(name)
-    if known is not None:
-        return known
-    for finish, hints in _FINISH_HINTS.items():
+    finish = meanings.get(word) or FINISH_WORDS.get(name)
+    if finish is not None:
+        return finish
+    for hinted_finish, hints in _FINISH_HINTS.items():
         if any(hint in name for hint in hints):
-            return finish
+            return hinted_finish
     return Finish.CUT
 
 
 def in_lower_case(name: str) -> str:
-    """Return a name that a service may write as `max-tokens`, `MAX_TOKENS` or `MaxTokens` as
-    `max_tokens`.
-    """
+    """Return `name` in lower case with underscores: `max_tokens` for `MaxTokens`."""
     return _WORD_BORDER.sub("_", name).lower()

@@ -43,10 +43,8 @@ def code_commit_providers() -> Iterable[ProviderDefinition]:
 def code_commit_workflows() -> Iterable[WorkflowDefinition]:
     """Return workflows with their flags.
 
-    Called at every start, even for `--help`: import nothing slow.
-
-    An error is reported and disables the plugin; it ends the run only if the run uses a workflow of
-    this plugin.
+    Called at every start, even for `--help`: import nothing slow. An error is reported and disables
+    the plugin; it ends the run only if the run uses a workflow of this plugin.
     """
 
 
@@ -54,10 +52,8 @@ def code_commit_workflows() -> Iterable[WorkflowDefinition]:
 def code_commit_commands() -> Iterable[CommandDefinition]:
     """Return commands: `code-commit NAME`.
 
-    Called when the user runs a command, and for `--help`: import nothing slow.
-
-    An error is reported and disables the plugin; it ends the program only if the user runs a
-    command of this plugin.
+    Called when the user runs a command, and for `--help`: import nothing slow. An error is reported
+    and disables the plugin; it ends the program only if the user runs a command of this plugin.
     """
 
 
@@ -97,7 +93,11 @@ def code_commit_model_layers(
 
 
 @hookspec
-def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None:
+def code_commit_after_run(
+    settings: Any,
+    run: Run,
+    ending: Ending,
+) -> str | None:
     """Act on the final files: open a pull request, send a notification.
 
     Called once, before `run.finished`, even if the workflow raised. If the workflow writes, the run
@@ -110,9 +110,9 @@ def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None
 
 @hookspec
 def code_commit_settings() -> str | None:
-    """Return the pydantic model of this plugin's section `[plugins.<entry point name>]` as
-    `"package.module:Name"`.
+    """Return the name of the pydantic model of this plugin's section, or None without settings.
 
+    The name has the form `"package.module:Name"`; the section is `[plugins.<entry point name>]`.
     Called when a run starts. Without an implementation, the section must be empty and `settings` is
     None. An invalid section ends the run with exit 3 if it belongs to the chosen workflow or to a
     plugin with path rules; it disables a log sink.
@@ -123,18 +123,19 @@ def code_commit_settings() -> str | None:
 def code_commit_path_rules(settings: Any) -> Iterable[PathRule]:
     """Return path rules, which judge a change set.
 
-    Called once per run, with this plugin's own validated section.
-
-    A rule may refuse a change set or send it back to the model; it cannot allow what another rule
-    refuses. After an error in this hook, a workflow that writes does not start (exit 3); an error
-    in a rule refuses the response. The entry point of the plugin must be in the group
-    `code_commit.path_rules`: elsewhere this hook is an error.
+    Called once per run, with this plugin's own validated section. A rule may refuse a change set or
+    send it back to the model; it cannot allow what another rule refuses. After an error in this
+    hook, a workflow that writes does not start (exit 3); an error in a rule refuses the response.
+    The entry point of the plugin must be in the group `code_commit.path_rules`: elsewhere this hook
+    is an error.
     """
 
 
 @hookspec
 def code_commit_log_sinks(
-    settings: Any, secret: Callable[[str], str | None], plan: Any
+    settings: Any,
+    secret: Callable[[str], str | None],
+    plan: Any,
 ) -> Iterable[LogSink]:
     """Return sinks, which receive the records of a run.
 
@@ -146,12 +147,11 @@ def code_commit_log_sinks(
 
 @hookspec
 def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
-    """Add your own hook specifications with `pluginmanager.add_hookspecs`; `Run.collect` calls the
-    hooks.
+    """Add your own hook specifications with `pluginmanager.add_hookspecs`.
 
-    Their names begin with `code_commit_`, and their only argument is `settings`: the section of the
-    plugin that implements the hook. If you implement a hook of a plugin that may be missing, mark
-    it with `optionalhook=True`.
+    `Run.collect` calls these hooks. Their names begin with `code_commit_`, and their only argument
+    is `settings`: the section of the plugin that implements the hook. If you implement a hook of a
+    plugin that may be missing, mark it with `optionalhook=True`.
 
     Called once at every start, before any other hook. An error is reported; the plugin's other
     hooks still run.

@@ -44,9 +44,8 @@ class Plugin:
 class PluginFailure:
     """A failure of a plugin.
 
-    `stage` is "import", "name", a hook, or the kind of the refused definition.
-
-    `claimants` are the distributions that claim the same name.
+    `stage` is "import", "name", a hook, or the kind of the refused definition. `claimants` are the
+    distributions that claim the same name.
     """
 
     plugin: str
@@ -57,13 +56,13 @@ class PluginFailure:
     guards_paths: bool
     claimants: tuple[str, ...] = ()
 
-    def stops_run(self, what: str) -> NotReady:
-        """Return the error of a run that does not start, because the broken plugin has `what`, such
-        as path rules.
-        """
-        cause = f"has {what} and is broken ({self.stage}): {self.error}"
-        hint = f"fix it or its settings, or run with --disable-plugin {self.plugin}"
-        return NotReady(f"the plugin {self.plugin} of {self.distribution} {cause}", hint=hint)
+    def stops_run(self, guards: str) -> NotReady:
+        """Return the error of a run that cannot start without `guards`, such as path rules."""
+        return NotReady(
+            f"the plugin {self.plugin} of {self.distribution} has {guards} and is broken "
+            f"({self.stage}): {self.error}",
+            hint=f"fix it or its settings, or run with --disable-plugin {self.plugin}",
+        )
 
 
 class Registry(Protocol):
@@ -93,7 +92,7 @@ class Output(Protocol):
         """Print a JSON document on stdout, for `--json`."""
 
     def write(self, text: str) -> None:
-        """Write a text such as a diff or a file on stdout; escape it only if stdout is a terminal."""
+        """Write a text such as a diff or a file on stdout. It is escaped only for a terminal."""
 
     def note(self, text: str) -> None:
         """Print one line for people on stderr."""
@@ -132,20 +131,18 @@ class Host(Protocol):
     ) -> Workspace:
         """Open the project, for use in a `with` statement.
 
-        Opening completes or undoes what a killed run left.
-
-        With `writes`, the workspace holds the project's lock and can change files and
-        `checkpoints`. With `processes`, it can start processes, without keys and with the
-        configured sandbox. `repository` selects what happens without a git repository, see
-        `Workspace.open`. `root` is the working directory, unless you name another project.
+        Opening completes or undoes what a killed run left. With `writes`, the workspace holds the
+        project's lock and can change files and `checkpoints`. With `processes`, it can start
+        processes, without keys and with the configured sandbox. `repository` selects what happens
+        without a git repository, see `Workspace.open`. `root` is the working directory, unless you
+        name another project.
 
         Raises:
             NotReady: something is missing, or another run holds the lock.
         """
 
     def settings(self) -> Any:
-        """Return the validated section `[plugins.NAME]` of the plugin that offers this command, or
-        None.
+        """Return the validated section `[plugins.NAME]` of the command's plugin, or None.
 
         Raises:
             NotReady: the configuration is invalid, or the private folder is not safe.
@@ -168,15 +165,20 @@ class Host(Protocol):
         """
 
     def run(self, invocation: Invocation) -> int:
-        """Run a workflow as its command line does, with its output, in the working directory;
-        return the exit code.
+        """Run a workflow as its command line does, and return the exit code.
+
+        It runs in the working directory and prints its output.
 
         Raises:
             CodeCommitError: the run cannot start.
         """
 
     def start(
-        self, invocation: Invocation, *, root: Path | None = None, quiet: bool = False
+        self,
+        invocation: Invocation,
+        *,
+        root: Path | None = None,
+        quiet: bool = False,
     ) -> RunSummary:
         """Run a workflow and return how it ended. Progress goes to stderr; stdout stays empty.
 

@@ -33,9 +33,10 @@ def cache_folder() -> Path:
     return user_cache_path("code-commit", appauthor=False)
 
 
-def _require_home(instead: str) -> None:
+def _require_home(variable: str) -> None:
+    """Check that there is a home folder, or a folder that `variable` names instead."""
     # Versions of platformdirs differ in what they do without one.
-    if os.environ.get("HOME") or os.environ.get(instead):
+    if os.environ.get("HOME") or os.environ.get(variable):
         return
     try:
         pwd.getpwuid(os.getuid())

@@ -74,9 +74,11 @@ def python_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
     Python looks for those, and for an empty one, in the working directory of the new process.
     """
-    absolute = {name: _absolute(environ[name]) for name in _FOLDERS if name in environ}
-    others = {name: value for name, value in environ.items() if name not in absolute}
-    return others | {name: folders for name, folders in absolute.items() if folders}
+    environment = dict(environ)
+    for name in _FOLDERS:
+        if folders := _absolute(environment.pop(name, "")):
+            environment[name] = folders
+    return environment
 
 
 def _absolute(folders: str) -> str:

@@ -13,6 +13,10 @@ def signalled_at_our_end(number: signal.Signals) -> tuple[str, ...]:
 
     It is empty where no system does that.
     """
+    if sys.platform != "linux":
+        return ()
     # Not from PATH, where a build could put a program.
-    setpriv = shutil.which("setpriv", path=os.defpath) if sys.platform == "linux" else None
-    return (setpriv, "--pdeathsig", number.name.removeprefix("SIG"), "--") if setpriv else ()
+    setpriv = shutil.which("setpriv", path=os.defpath)
+    if setpriv is None:
+        return ()
+    return (setpriv, "--pdeathsig", number.name.removeprefix("SIG"), "--")

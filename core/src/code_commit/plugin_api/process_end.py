@@ -22,19 +22,22 @@ def process_passed(data: Mapping[str, Any]) -> bool:
 
 
 def process_ending(data: Mapping[str, Any]) -> str:
-    """Return how the process of a `process.finished` with `data` ended, to follow its name: that it
-    changed its own checks, else `ProcessResult.ending`.
+    """Return how the process of a `process.finished` with `data` ended, to follow its name.
+
+    It changed its own checks; else this is `ProcessResult.ending`.
     """
     if tampered := data.get("tampered"):
         return f"changed its own checks: {join_paths(_texts(tampered), _SHOWN_PATHS)}"
     if ending := data.get("ending"):
         return str(ending)
-    code = data.get("exit_code")
-    return describe_ending(
-        code if isinstance(code, int) else None,
-        time_limit=_UNKNOWN_LIMIT if data.get("timed_out") else None,
-    )
+    exit_code = data.get("exit_code")
+    if not isinstance(exit_code, int):
+        exit_code = None
+    time_limit = _UNKNOWN_LIMIT if data.get("timed_out") else None
+    return describe_ending(exit_code, time_limit=time_limit)
 
 
 def _texts(values: Any) -> Sequence[str]:
-    return [str(value) for value in values] if isinstance(values, list | tuple) else [str(values)]
+    if isinstance(values, list | tuple):
+        return [str(value) for value in values]
+    return [str(values)]

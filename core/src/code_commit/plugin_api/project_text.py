@@ -22,11 +22,13 @@ def read_text(tree: Tree, path: str) -> str | None:
     try:
         content = tree.read(path)
     except OSError as error:
-        reason = (
-            "it is a link, or in a folder that is one"
-            if error.errno == errno.ELOOP
-            else error.strerror
-        )
-        hint = "replace it with a regular file that you can read"
-        raise NotReady(f"{path} cannot be read: {reason}", hint=hint) from error
-    return None if content is None else decode_text(content, path)
+        reason = error.strerror
+        if error.errno == errno.ELOOP:
+            reason = "it is a link, or in a folder that is one"
+        raise NotReady(
+            f"{path} cannot be read: {reason}",
+            hint="replace it with a regular file that you can read",
+        ) from error
+    if content is None:
+        return None
+    return decode_text(content, path)

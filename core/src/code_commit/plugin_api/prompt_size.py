@@ -42,7 +42,12 @@ class PromptPart:
     hint: str | Callable[[], str] = ""
 
     @classmethod
-    def of(cls, name: str, text: str, hint: str | Callable[[], str] = "") -> Self:
+    def of(
+        cls,
+        name: str,
+        text: str,
+        hint: str | Callable[[], str] = "",
+    ) -> Self:
         """Return the part that is `text`."""
         return cls(name, estimate_tokens(text), len(text), hint)
 
@@ -53,8 +58,9 @@ class PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class PromptSize:
-    """About how many tokens a prompt has, and its parts, of which those of `request` have no names
-    of their own.
+    """About how many tokens a prompt has, and its `parts`.
+
+    Without `parts`, messages name those of `request` by their kind.
     """
 
     tokens: int
@@ -65,27 +71,33 @@ class PromptSize:
     def of(cls, request: Request, parts: Sequence[PromptPart] = ()) -> Self:
         """Return the size of `request`.
 
-        Each of `parts` has the same tokens here as elsewhere; the rest is added.
+        The tokens of `parts` are those that messages show; the text between them is added.
         """
         text = sendable_text(request)
         tokens = estimate_tokens(text)
         if parts and text:
-            rest = max(0, len(text) - sum(part.characters for part in parts))
-            tokens = sum(part.tokens for part in parts) + round(tokens * rest / len(text))
+            between = max(0, len(text) - sum(part.characters for part in parts))
+            tokens = sum(part.tokens for part in parts) + round(tokens * between / len(text))
         return cls(tokens, parts, request)
 
     @classmethod
     def of_file(
-        cls, tree: Tree, path: str, name: str, hint: str | Callable[[int], str] = ""
+        cls,
+        tree: Tree,
+        path: str,
+        name: str,
+        hint: str | Callable[[int], str] = "",
     ) -> Self:
         """Return the size of a prompt with the text file at `path`, of which only samples are read.
 
         `name` and `hint` are those of its part; a function gets the estimate of its tokens.
         """
+
+        def read(start: int, end: int) -> bytes:
+            return tree.read(path, end - start, start=start) or b""
+
         size = tree.size(path)
-        tokens = estimate_sampled(
-            size, lambda start, end: tree.read(path, end - start, start=start) or b""
-        )
+        tokens = estimate_sampled(size, read)
         advice = hint if isinstance(hint, str) else partial(hint, tokens)
         return cls(tokens, (PromptPart(name, tokens, size, advice),))
 
@@ -93,15 +105,22 @@ class PromptSize:
         """Return whether only the service's own count can tell whether the prompt fits."""
         return window / _MARGIN < self.tokens < window * _MARGIN
 
-    def refusal(self, model: str, window: int, *, paid: bool = False) -> NotReady | LimitReached:
-        """Return the error for a prompt that exceeds the `window` of `model`: a limit if a call was
-        `paid` before.
+    def refusal(
+        self,
+        model: str,
+        window: int,
+        *,
+        paid: bool = False,
+    ) -> NotReady | LimitReached:
+        """Return the error for a prompt that exceeds the `window` of `model`.
+
+        It is a limit if the run has `paid` for a call before.
         """
-        message = (
-            f"the prompt has about {self.tokens:,} tokens, and {model} reads at most {window:,}"
-        )
         error = LimitReached if paid else NotReady
-        return error(message, hint=self._hint())
+        return error(
+            f"the prompt has about {self.tokens:,} tokens, and {model} reads at most {window:,}",
+            hint=self._hint(),
+        )
 
     def _hint(self) -> str:
         parts = sorted(self.parts or self._kinds(), key=lambda part: part.tokens, reverse=True)
@@ -114,9 +133,8 @@ class PromptSize:
             action = "begin a new conversation" if is_conversation else f"shorten {largest.name}"
             hint = f"{action}, or choose another model"
         if largest.tokens < _NEARLY_ALL * self.tokens:
-            return (
-                f"{hint}; the largest parts of the prompt are {', '.join(map(str, parts[:_NAMED]))}"
-            )
+            named = ", ".join(map(str, parts[:_NAMED]))
+            return f"{hint}; the largest parts of the prompt are {named}"
         if isinstance(largest.hint, str):
             return f"{hint}; most of the prompt is {largest.name}"
         return hint
@@ -131,9 +149,10 @@ class PromptSize:
         for message in request.messages:
             for part in message.parts:
                 characters[_kind(part, message.role)] += _length(part)
-        whole = characters.total() or 1
+        total = characters.total() or 1
         for name, length in characters.items():
-            yield PromptPart(name, round(self.tokens * length / whole), length)
+            tokens = round(self.tokens * length / total)
+            yield PromptPart(name, tokens, length)
 
 
 def sendable_text(request: Request) -> str:
@@ -162,4 +181,4 @@ def _length(part: Part) -> int:
             return len(text)
         case ToolCall():
             return len(part.raw or str(part.arguments))
-    return 0  # what a service alone can read is small
+    return 0  # a part that only its service can read is small

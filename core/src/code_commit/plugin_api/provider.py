@@ -1,5 +1,6 @@
-"""Providers: a pure `Wire`, which may stream, or a `Provider` if one HTTP POST is not enough; and
-their calls.
+"""Providers, and the calls that they answer.
+
+A provider is a pure `Wire`, which may stream, or a `Provider` if one HTTP POST is not enough.
 """
 
 from __future__ import annotations
@@ -22,10 +23,8 @@ if TYPE_CHECKING:  # only for annotations: every start imports this module
 class HttpCall:
     """One POST, or a GET without `body`.
 
-    The host appends `path` to the base URL, and adds the key to `headers`.
-
-    `optional` names members of `body` that a server may not know. If it refuses to stream, the host
-    leaves them out.
+    The host appends `path` to the base URL, and adds the key to `headers`. `optional` names members
+    of `body` that a server may not know. If it refuses to stream, the host leaves them out.
     """
 
     path: str
@@ -49,7 +48,12 @@ class Wire(Protocol):
     def encode(self, request: Request) -> HttpCall:
         """Translate `request` to the service's protocol."""
 
-    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
+    def decode(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
+    ) -> Completion:
         """Translate the service's reply; `headers` have lower-case names.
 
         Raises:
@@ -66,7 +70,12 @@ class CountingWire(Wire, Protocol):
     def encode_count(self, request: Request) -> HttpCall:
         """Translate the question how many tokens `request` has."""
 
-    def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
+    def decode_count(
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
+    ) -> int:
         """Return the number of tokens in the service's reply.
 
         Raises:
@@ -82,15 +91,15 @@ class ListingWire(Wire, Protocol):
     """
 
     def encode_models(self, page: bytes = b"") -> HttpCall | None:
-        """Translate the question for the list, or for the page after `page`, a body: None after the
-        last.
-        """
+        """Ask for the list, or for the page after `page`, a body; return None after the last."""
 
     def decode_models(
-        self, status: int, headers: Mapping[str, str], body: bytes
+        self,
+        status: int,
+        headers: Mapping[str, str],
+        body: bytes,
     ) -> Mapping[str, int]:
-        """Return the models, each with the most tokens that it reads, or 0 if the service does not
-        say.
+        """Return the models, each with the most tokens that it reads, or 0 if that is unknown.
 
         Raises:
             ProviderError: the reply is an error, or cannot be parsed.
@@ -99,9 +108,7 @@ class ListingWire(Wire, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """One event of a streamed reply: a server-sent event with its name, or a line of NDJSON without
-    one.
-    """
+    """One event of a streamed reply: a server-sent event, or a line of NDJSON, without a name."""
 
     name: str
     data: bytes
@@ -133,25 +140,24 @@ class PartialReply:
 
 
 Progress: TypeAlias = "Callable[[StreamEvent | Delta], None]"
-"""Takes what arrives: the host keeps events in the run folder, and shows deltas and keeps their
-text.
+"""Takes the events and deltas of a reply, as they arrive.
+
+The host keeps events in the run folder; it shows deltas and keeps their text.
 """
 
 
 Watch: TypeAlias = "Callable[[], Callable[[str], int | None]]"
 """Returns a function for one reply, which takes its text in pieces of any size.
 
-Once the rest of the reply cannot change what the workflow does with it, the function returns how
-many characters of it that takes; until then None."""
+The function returns None until no later text can change what the workflow does with the reply. Then
+it returns how many characters of the text decide that."""
 
 
 class StopReading(BaseException):
     """Raised by `Progress`: the rest of the reply is not needed.
 
-    Close the connection, and pass it on.
-
-    `completion(call, usage)` returns what arrived. `usage` is what the service reported so far; set
-    it if you know it.
+    Close the connection, and pass this exception on. `completion(call, usage)` returns what
+    arrived. `usage` is what the service reported so far; set it if you know it.
     """
 
     def __init__(self, completion: Callable[[ModelCall, Usage | None], Completion]) -> None:
@@ -189,9 +195,7 @@ class StreamingWire(Wire, Protocol):
     """A `Wire` of a service that can stream its replies."""
 
     def encode_stream(self, request: Request) -> HttpCall:
-        """Translate `request` to a call whose reply is streamed, as server-sent events or as
-        NDJSON.
-        """
+        """Translate `request` to a call that is answered by server-sent events or NDJSON."""
 
     def stream(self) -> StreamDecoder:
         """Return the decoder of one reply."""
@@ -253,7 +257,11 @@ class Provider(Protocol):
 
 
 def http_provider(
-    definition: ProviderDefinition, wire: Wire, address: str, *, key: str | None = None
+    definition: ProviderDefinition,
+    wire: Wire,
+    address: str,
+    *,
+    key: str | None = None,
 ) -> Provider:
     """Return the `Provider` that the host makes of `wire`: one try is one POST to `address`.
 

@@ -24,7 +24,9 @@ _NO_HEADERS: Mapping[str, str] = {}
 
 
 def reply_object(
-    body: bytes, status: int = 200, headers: Mapping[str, str] = _NO_HEADERS
+    body: bytes,
+    status: int = 200,
+    headers: Mapping[str, str] = _NO_HEADERS,
 ) -> dict[str, Any]:
     """Return the JSON object in `body`.
 
@@ -35,14 +37,15 @@ def reply_object(
             invalid_response, or that of an unsuccessful `status`.
     """
     try:
-        value, fault = _parsed(body), ""
+        value = _parsed(body)
     except (ValueError, RecursionError):
-        value, fault = None, f"the reply is {_description(body, headers)}, not JSON"
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if isinstance(value, dict):
-        return value
-    fault = fault or f"the reply is a JSON {_json_type(value)}, not an object"
+        fault = f"the reply is {_description(body, headers)}, not JSON"
+    else:
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        if isinstance(value, dict):
+            return value
+        fault = f"the reply is a JSON {_json_type(value)}, not an object"
     if status >= FIRST_ERROR:
         raise reply_error(status, words=fault)
     raise ProviderError(fault, kind="invalid_response")
@@ -64,7 +67,9 @@ def event_object(event: StreamEvent) -> dict[str, Any]:
         if _is_cut_off(event.data):
             raise ProviderError("the reply broke off inside an event", kind="network") from None
         raise
-    return value if value.get("error") or not is_error else {"error": value}
+    if is_error and not value.get("error"):
+        return {"error": value}
+    return value
 
 
 def _is_cut_off(data: bytes) -> bool:
@@ -111,7 +116,7 @@ def reply_objects(owner: Json, name: str) -> list[dict[str, Any]]:
         ProviderError: invalid_response, if it is anything else.
     """
     values = reply_member(owner, name, list) or []
-    # In each event of a stream: faster than `all`
+    # A list: each event of a stream is checked, and `any` is slower.
     if [value for value in values if not isinstance(value, dict)]:
         raise ProviderError(
             f"in the reply, {name!r} contains an item that is not an object",
@@ -123,15 +128,16 @@ def reply_objects(owner: Json, name: str) -> list[dict[str, Any]]:
 def token_count(usage: Json, name: str) -> int | None:
     """Return a number of tokens, or None if it is missing or invalid."""
     value = usage.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return None
 
 
 def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
-    """Return a tool call's arguments as (object, raw text), from the JSON text or object that the
-    model wrote.
+    """Return a tool call's arguments as (object, raw text).
 
-    The object is None if the text is not a JSON object of valid Unicode. An empty text means no
-    arguments.
+    `written` is the JSON text or the object that the model wrote. The returned object is None if
+    the text is not a JSON object of valid Unicode. An empty text means no arguments.
     """
     if isinstance(written, str):
         raw = written
@@ -147,7 +153,9 @@ def read_arguments(written: object) -> tuple[dict[str, Any] | None, str]:
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None, raw
-    return (value if isinstance(value, dict) else None), raw
+    if not isinstance(value, dict):
+        return None, raw
+    return value, raw
 
 
 def with_ids(parts: Sequence[Part], reply: str) -> tuple[Part, ...]:
@@ -167,14 +175,15 @@ def with_ids(parts: Sequence[Part], reply: str) -> tuple[Part, ...]:
     return tuple(with_ids)
 
 
-def limit_parts(kept: Sized, most: int = 10_000) -> None:
-    """Limit the parts that a `StreamDecoder` keeps of a reply: events of some bytes could fill the
-    memory with them.
+def limit_parts(parts: Sized, most: int = 10_000) -> None:
+    """Limit the `parts` that a `StreamDecoder` keeps of a reply.
+
+    Otherwise small events could fill the memory.
 
     Raises:
         ProviderError: invalid_response, if there are `most` parts.
     """
-    if len(kept) >= most:
+    if len(parts) >= most:
         raise ProviderError("the reply has too many parts", kind="invalid_response")
 
 
@@ -182,13 +191,14 @@ def _description(body: bytes, headers: Mapping[str, str]) -> str:
     start = body[:1000].lstrip().lower()
     if not start:
         return "empty"
-    if "text/event-stream" in headers.get("content-type", "").lower() or start.startswith(
-        (b"data:", b"event:")
-    ):
+    is_labeled_stream = "text/event-stream" in headers.get("content-type", "").lower()
+    if is_labeled_stream or start.startswith((b"data:", b"event:")):
         return "a stream of events"
     if start.startswith((b"<!doctype", b"<html", b"<head", b"<body", b"<?xml")):
         return "a web page"
-    return "invalid or truncated" if start.startswith((b"{", b"[")) else "something else"
+    if start.startswith((b"{", b"[")):
+        return "invalid or truncated"
+    return "something else"
 
 
 def _json_type(value: object) -> str:

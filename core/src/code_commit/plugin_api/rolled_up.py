@@ -18,7 +18,7 @@ MANIFEST = "agent-config/.code-commit/rollup.json"
 
 @dataclass(frozen=True)
 class RolledUp:
-    """The files in the rollup, as its manifest tells.
+    """The files in the rollup, according to its manifest.
 
     `digests` has the SHA-256 of each, in hex. `others` are the files that were there and are not in
     the rollup. `patterns` are the include and exclude patterns of the rollup; None if the manifest
@@ -58,17 +58,17 @@ class RolledUp:
         others: Iterable[str],
         patterns: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
     ) -> RolledUp:
-        """Digest each of the `files` from its start to its end in `text`, in bytes; `others` are
-        not in it.
+        """Digest each of the `files` from its start to its end in `text`, in bytes.
+
+        `others` are the files that are not in it.
         """
         digests = {str(path): _digest(text[start:end]) for path, (start, end) in files.items()}
         return cls(tree, digests, frozenset(others), patterns)
 
     def changed(self) -> list[str]:
         """Return the files of the rollup that changed since, or are gone, sorted."""
-        return sorted(
-            path for path, digest in self.digests.items() if digest != _digest_of(self.tree, path)
-        )
+        digests = self.digests.items()
+        return sorted(path for path, digest in digests if digest != _digest_of(self.tree, path))
 
 
 def _patterns(manifest: Mapping[str, object]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
@@ -83,7 +83,9 @@ def _digest_of(tree: Tree, path: str) -> str | None:
         content = tree.read(path)
     except (OSError, ValueError):
         return None
-    return None if content is None else _digest(content)
+    if content is None:
+        return None
+    return _digest(content)
 
 
 def _digest(content: bytes) -> str:

@@ -1,5 +1,6 @@
-"""The `Run` of a workflow: its only access to models, files and processes; how it ends; and the
-protected files.
+"""The `Run` of a workflow, its only access to models, files and processes.
+
+Also: how a run ends, and the protected files.
 """
 
 # ruff: noqa: PLC0414 - types of the workspace, for plugins
@@ -48,7 +49,8 @@ _IGNORED = "anything specified in the .gitignore file"
 
 def protected_list() -> str:
     """Return the protected files as a list for prompts: a line with `+` each, no final newline."""
-    return "\n".join(f"+ {line}" for line in (*map(str, PROTECTED), _IGNORED))
+    lines = [*map(str, PROTECTED), _IGNORED]
+    return "\n".join(f"+ {line}" for line in lines)
 
 
 class Model(Protocol):
@@ -103,8 +105,7 @@ class Model(Protocol):
         """
 
     def require_fit(self, size: PromptSize) -> None:
-        """Check that a prompt fits the model's window, as `complete` does, before anything else is
-        done for it.
+        """Check that a prompt fits the model's window, as `complete` does, before other work.
 
         Without a request in `size`, as before a large file is read, only an estimate far above the
         window is refused.
@@ -114,10 +115,10 @@ class Model(Protocol):
         """
 
     def count_tokens(self, request: Request) -> int | None:
-        """Return how many tokens `request` has, by a free call of the service; None if it offers
-        none or it fails.
+        """Ask the service how many tokens `request` has; return None if it cannot tell.
 
-        `estimate_tokens` needs no call: use this where the estimate comes near a limit.
+        The call is free. `estimate_tokens` needs no call: use this method where the estimate comes
+        near a limit.
         """
 
 
@@ -179,22 +180,20 @@ class Run(Protocol):
         """
 
     def settings_of(self, plugin: str) -> Any:
-        """Return the validated section of another plugin that this one builds on, or None if it is
-        not loaded.
+        """Return the validated section of another plugin, or None if it is not loaded.
+
+        It is for a plugin that this one builds on.
 
         Raises:
             NotReady: the section is invalid.
         """
 
     def secret(self, name: str, /) -> str | None:
-        """Return the value of an environment variable that this plugin declares in
-        `code_commit_secrets`.
-
-        Return None if it is unset or empty.
+        """Return the value of a secret environment variable, or None if it is unset or empty.
 
         Raises:
-            NotReady: the plugin does not declare it; or its value cannot be censored, because it is
-                not a line of at least 8 printable ASCII characters.
+            NotReady: the plugin does not declare it in `code_commit_secrets`; or its value cannot
+                be censored, because it is not a line of at least 8 printable ASCII characters.
         """
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
@@ -225,8 +224,9 @@ class Run(Protocol):
         """Return the unified diff that applying `changes` would produce."""
 
     def build_command(self) -> tuple[str, ...]:
-        """Return the command line of `build`: the interpreter in the first line of `build.sh`, or
-        bash. Call it before the first paid call.
+        """Return the command line of `build`. Call it before the first paid call.
+
+        It starts with the interpreter in the first line of `build.sh`, or with bash.
 
         Raises:
             NotReady: `build.sh` is missing, is a link or not a text with LF line ends, or its
@@ -234,8 +234,9 @@ class Run(Protocol):
         """
 
     def build(self, *, label: str = "build") -> ProcessResult:
-        """Run `build.sh` in the configured sandbox; log it as `label`, under the number of the last
-        model call.
+        """Run `build.sh` in the configured sandbox.
+
+        `label` names the log in the run folder, after the number of the last model call.
         """
 
     def is_known_green(self) -> bool:
@@ -245,48 +246,56 @@ class Run(Protocol):
         """
 
     def trial(self) -> AbstractContextManager[Trial]:
-        """Return a context manager: what responses, builds and commands change inside is put back
-        at its end.
+        """Return a context manager that puts back what responses, builds and commands change.
 
-        With `keep` of the value, it stays. What a person writes meanwhile stays as well, but for
-        what changes while a process runs: those files are named, and `code-commit redo` brings them
-        back. No other thread can change files meanwhile.
+        The changes stay if `keep` of its value is called. What a person writes meanwhile stays as
+        well, except what changes while a process runs: the program names those files, and
+        `code-commit redo` brings them back. No other thread can change files meanwhile.
         """
 
     def execute(
-        self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        stdin: bytes = b"",
+        label: str = "command",
     ) -> ProcessResult:
         """Run a command that a model chose.
 
-        It fails if no sandbox is available, unless `--sandbox off` was given.
-
-        `timeout` is in seconds. `label` names the log in the run folder, after the number of the
-        last model call.
+        It fails if no sandbox is available, unless `--sandbox off` was given. `timeout` is in
+        seconds. `label` names the log in the run folder, after the number of the last model call.
         """
 
     def limit_writes(self, paths: Sequence[str]) -> AbstractContextManager[Collection[str]]:
-        """Put back what commands in the block change in files other than `paths`, except in files
-        that git ignores.
+        """Put back what commands in the block change in other files than `paths`.
 
-        After the block, the value holds the paths that were put back. What a person wrote there
-        while a command ran is put back too; `code-commit redo` brings it back, and the run folder
-        has it in `put-back.diff`.
+        Files that git ignores stay as they are. After the block, the value holds the paths that
+        were put back. What a person wrote there while a command ran is put back too; `code-commit
+        redo` brings it back, and the run folder has it in `put-back.diff`.
         """
 
     def start_process(
-        self, argv: Sequence[str], *, env: Mapping[str, str] = ..., isolation_required: bool = True
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str] = ...,
+        isolation_required: bool = True,
     ) -> RunningProcess:
-        """Start a process that runs alongside the workflow, in the sandbox and environment of
-        `execute`, plus `env`.
+        """Start a process that runs alongside the workflow; talk to it over its pipes.
 
-        Talk to it over its pipes. It ends with the run, at the latest. Only with
-        `isolation_required=False` does it start where no sandbox is available.
+        It has the sandbox and environment of `execute`, plus `env`. It ends with the run, at the
+        latest. Only with `isolation_required=False` does it start where no sandbox is available.
         """
 
-    def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
-        """Run git in `root` and return its standard output.
-
-        With `check=False`, ignore its exit code.
+    def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        hooks: bool = False,
+    ) -> bytes:
+        """Run git in `root` and return its standard output. `check=False` ignores its exit code.
 
         Use it to stage and commit. To change files, use `apply`, which checks the path rules. Only
         with `hooks` do the repository's hooks run and are commits signed; an editor, pager or
@@ -301,16 +310,19 @@ class Run(Protocol):
         """
 
     def ask(
-        self, question: str, *, choices: Sequence[str] = (), draft: str | None = None
+        self,
+        question: str,
+        *,
+        choices: Sequence[str] = (),
+        draft: str | None = None,
     ) -> str | None:
         """Ask the user; return None at the end of input, which means quit.
 
-        Only for interactive workflows.
-
-        `choices` lists the expected answers for programs; people see only `question`, and any
-        answer is returned. What was typed on a terminal before the question is dropped, and a
-        pasted block is one answer. With `draft`, the answer may have several lines: a line that
-        ends with a backslash goes on, and `e` opens an editor with `draft`.
+        Only for interactive workflows. `choices` lists the expected answers for programs; people
+        see only `question`, and any answer is returned. What was typed on a terminal before the
+        question is dropped, and a pasted block is one answer. With `draft`, the answer may have
+        several lines: a line that ends with a backslash goes on, and `e` opens an editor with
+        `draft`.
         """
 
     def emit(self, event: Event) -> None:
@@ -324,8 +336,7 @@ class Run(Protocol):
         """
 
     def show_replies(self) -> AbstractContextManager[None]:
-        """Return a context manager: the text of each reply inside is printed on stdout, as with
-        `say`.
+        """Return a context manager that prints the text of each reply on stdout, as `say` does.
 
         A streamed reply is printed while it arrives, any other when it is complete. The text of a
         try that failed stays on the screen. It holds for calls in the same context: a thread needs
@@ -350,9 +361,8 @@ class Run(Protocol):
     def find_run(self, name: str) -> Path:
         """Return the folder of a run of this project.
 
-        `name` is its name, a unique prefix, or `latest`: this run.
-
-        `read_records` reads the `events.jsonl` in it.
+        `name` is its name, a unique prefix, or `latest`: this run. `read_records` reads the
+        `events.jsonl` in it.
 
         Raises:
             NotReady: no run matches, or the prefix matches several.
@@ -364,7 +374,7 @@ class Run(Protocol):
     def collect(self, hook: str) -> Iterable[tuple[str, Any]]:
         """Call a hook that a plugin declares; yield (distribution, item).
 
-        An error in one affects no other.
+        An error in one implementation affects no other.
         """
 
 
@@ -379,8 +389,10 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a workflow: its outcome, one line for people, JSON for programs, and what
-    people can do next.
+    """The result of a workflow.
+
+    `summary` is one line for people, `data` is JSON for programs, and `hint` is what people can do
+    next.
     """
 
     outcome: Outcome

@@ -1,6 +1,4 @@
-"""The files of a run: find them, read records and replies back, and check whether a run is still
-running.
-"""
+"""The files of runs: find them, read them back, and check whether a run is still running."""
 
 from __future__ import annotations
 
@@ -25,6 +23,16 @@ EVENTS, DOCUMENT = "events.jsonl", "run.json"
 LARGEST_DIFF = 8 * 1024 * 1024  #: bytes; larger diffs are left out of run folders
 _FURTHEST = 14 * 3600.0  # seconds between a local time and UTC, either way: Kiribati
 _LARGEST_DOCUMENT = 64 * 1024 * 1024  # bytes
+# What reading the files of a run raises if they are missing or not what a run writes.
+_MALFORMED = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    StopIteration,
+    RecursionError,
+)
 _PARTS: dict[str, type[Part]] = {
     "text": Text,
     "tool_call": ToolCall,
@@ -42,23 +50,29 @@ def find_run(root: Path, run: str) -> Path:
         NotReady: no run matches, or the prefix matches several.
     """
     folders = output_folders(root / LOGS)
-    names = [folder.name for folder in folders]
-    if not names:
+    if not folders:
         raise NotReady(f"there are no runs in {root / LOGS}", hint="run `code-commit` first")
-    found = [run] if run in names else [each for each in names if each.startswith(run)]
-    if run == "latest":
-        found = [_latest(folders).name]
-    if len(found) == 1 and run:
-        if not is_running(folder := root / LOGS / found[0]):
-            close_arrays(folder, "*-response*.json")
-        return folder
-    if found and run:
+    matches = _matching_runs(folders, run)
+    if not matches:
         raise NotReady(
-            f"{run!r} matches {len(found)} runs", hint=f"for example {', '.join(found[:3])}"
+            f"there is no run {run!r} in {root / LOGS}", hint="`code-commit runs` lists the runs"
         )
-    raise NotReady(
-        f"there is no run {run!r} in {root / LOGS}", hint="`code-commit runs` lists the runs"
-    )
+    if len(matches) > 1:
+        examples = ", ".join(folder.name for folder in matches[:3])
+        raise NotReady(f"{run!r} matches {len(matches)} runs", hint=f"for example {examples}")
+    folder = root / LOGS / matches[0].name
+    if not is_running(folder):
+        close_arrays(folder, "*-response*.json")
+    return folder
+
+
+def _matching_runs(folders: Sequence[Path], run: str) -> list[Path]:
+    if not run:
+        return []
+    if run == "latest":
+        return [_latest(folders)]
+    exact = [folder for folder in folders if folder.name == run]
+    return exact or [folder for folder in folders if folder.name.startswith(run)]
 
 
 def run_folders(root: Path) -> list[Path]:
@@ -70,33 +84,24 @@ def run_folders(root: Path) -> list[Path]:
 
 
 def _latest(folders: Sequence[Path]) -> Path:
-    """Return the folder of the run that started last; read only those that their names make
-    possible.
-    """
+    """Return the folder of the run that started last. Its name decides which folders are read."""
     earliest = max(map(_named_time, folders)) - 2 * _FURTHEST
-    return max(
-        reversed([folder for folder in folders if _named_time(folder) >= earliest]), key=_started
-    )
+    candidates = [folder for folder in folders if _named_time(folder) >= earliest]
+    return max(reversed(candidates), key=_started)
 
 
 def _started(folder: Path) -> float:
-    """Return when a run started, in seconds since the epoch: as logged, if that agrees with the
-    name of the folder.
+    """Return when a run started, in seconds since the epoch.
+
+    The logged time counts if it agrees with the name of the folder.
     """
-    named = _named_time(folder)
+    named_time = _named_time(folder)
     for read in (_first_event_time, _document_time):
-        with suppress(
-            OSError,
-            ValueError,
-            LookupError,
-            TypeError,
-            AttributeError,
-            StopIteration,
-            RecursionError,
-        ):
-            if abs((start := read(folder)) - named) <= _FURTHEST + 1:
+        with suppress(*_MALFORMED):
+            start = read(folder)
+            if abs(start - named_time) <= _FURTHEST + 1:
                 return start
-    return named
+    return named_time
 
 
 def _named_time(folder: Path) -> float:
@@ -105,7 +110,7 @@ def _named_time(folder: Path) -> float:
     try:
         return datetime.fromisoformat(f"{date}T{clock}+00:00").timestamp()
     except ValueError:
-        return float("-inf")  # such as the 99th of a month: nobody's run
+        return float("-inf")  # such as the 99th of a month: no run has this name
 
 
 def _first_event_time(folder: Path) -> float:
@@ -143,9 +148,7 @@ def open_run_file(folder: Path, name: str) -> BinaryIO:
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether a process holds a lock on a file (`flock`); the system releases it when the
-    process ends.
-    """
+    """Return whether a process holds a lock on a file (`flock`), which ends with the process."""
     import fcntl
 
     try:
@@ -187,14 +190,15 @@ def parts_to_json(parts: Sequence[Part]) -> list[dict[str, Any]]:
 
 
 def _row(part: Part) -> dict[str, Any]:
-    values = {
-        field.name: getattr(part, field.name)
-        for field in fields(part)
-        if field.name != "cache_here"
-    }
-    return {
-        name: _row(value) if isinstance(value, Opaque) else value for name, value in values.items()
-    }
+    row: dict[str, Any] = {}
+    for field in fields(part):
+        if field.name == "cache_here":
+            continue
+        value = getattr(part, field.name)
+        if isinstance(value, Opaque):
+            value = _row(value)
+        row[field.name] = value
+    return row
 
 
 def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:

@@ -88,8 +88,8 @@ class RunDocument:
         elif record.kind == "call.finished":
             self._finish_call(record)
         elif record.kind == "process.finished":
-            kind = "build" if is_build(data.get("argv")) else "commands"
-            self._add_seconds(kind, data.get("seconds"))
+            purpose = "build" if is_build(data.get("argv")) else "commands"
+            self._add_seconds(purpose, data.get("seconds"))
         elif record.kind == "plugin.failed":
             self.fields["plugins_failed"].append(dict(data))
         elif record.kind == "run.finished":
@@ -120,8 +120,9 @@ class RunDocument:
         if cost := data.get("cost_usd"):
             self.fields["cost_usd"] = (self.fields["cost_usd"] or 0.0) + _number(cost)
 
-    def _add_seconds(self, kind: str, seconds: Any) -> None:
-        self.fields["seconds"][kind] = round(self.fields["seconds"][kind] + _number(seconds), 3)
+    def _add_seconds(self, purpose: str, seconds: Any) -> None:
+        totals = self.fields["seconds"]
+        totals[purpose] = round(totals[purpose] + _number(seconds), 3)
 
     def _model_row(self, provider: str, model: str) -> dict[str, Any]:
         rows: list[dict[str, Any]] = self.fields["models"]
@@ -147,10 +148,7 @@ def run_document(records: Iterable[Record]) -> dict[str, Any]:
 
 
 def describe_cost(document: Mapping[str, Any]) -> str:
-    """Return cost, tokens, calls and time of a run for people.
-
-    Without a model call, it is empty.
-    """
+    """Return cost, tokens, calls and time of a run for people, or "" without a model call."""
     calls = document["calls"]["finished"]
     if not calls:
         return ""
@@ -221,13 +219,18 @@ def _add_tokens(tokens: dict[str, int | None], counts: dict[str, Any]) -> None:
             tokens[name] = (tokens[name] or 0) + _whole(count)
 
 
-def _utc(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _utc(timestamp: float) -> str:
+    time = datetime.fromtimestamp(timestamp, UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+    if isinstance(value, int | float):
+        return float(value)
+    return 0.0
 
 
 def _whole(value: Any) -> int:
-    return value if isinstance(value, int) else 0
+    if isinstance(value, int):
+        return value
+    return 0

@@ -22,26 +22,31 @@ _LONGEST_QUOTE = 500  # characters
 _REASON = re.compile(r"[A-Za-z][A-Za-z_]{1,63}")  # a name; a key has digits
 # What services say about an account without credit, whatever the status.
 _OUT_OF_CREDIT = re.compile(
-    r"spend(ing)? (limit|cap)|credits are depleted|credit balance is too low|insufficient (balance|credit|funds)|"
-    r"billing (account )?(is )?(disabled|not enabled)|reached your specified (API )?usage limits",
+    r"spend(ing)? (limit|cap)"
+    r"|credits are depleted"
+    r"|credit balance is too low"
+    r"|insufficient (balance|credit|funds)"
+    r"|billing (account )?(is )?(disabled|not enabled)"
+    r"|reached your specified (API )?usage limits",
     re.IGNORECASE,
 )
-# What the name of an error, its type or code, means if it contains one of these, in lower case with
-# underscores: the first match counts. `rate` and `server` are retried.
+# An error is of the first kind of which one word is part of the error's name (its type or code), in
+# lower case with underscores. The host retries `rate` and `server`.
 _ERROR_NAMES: Mapping[ProviderErrorKind, tuple[str, ...]] = {
     "rate": ("rate_limit", "ratelimit", "too_many_requests", "throttl", "resource_exhausted"),
     "server": (
-        *(
-            "overload",
-            "unavailable",
-            "timeout",
-            "timed_out",
-            "server_error",
-            "internal",
-            "api_error",
-            "bad_gateway",
-        ),
-        *("deadline_exceeded", "cancelled", "capacity", "busy"),
+        "overload",
+        "unavailable",
+        "timeout",
+        "timed_out",
+        "server_error",
+        "internal",
+        "api_error",
+        "bad_gateway",
+        "deadline_exceeded",
+        "cancelled",
+        "capacity",
+        "busy",
     ),
     "quota": ("quota", "billing", "credit", "insufficient_balance", "spend_limit", "usage_limit"),
     "auth": (
@@ -53,8 +58,17 @@ _ERROR_NAMES: Mapping[ProviderErrorKind, tuple[str, ...]] = {
         "api_key",
     ),
     "rejected": (
-        *("invalid", "not_found", "bad_request", "filter", "policy", "safety", "sensitive"),
-        *("context", "model", "unsupported", "too_large"),
+        "invalid",
+        "not_found",
+        "bad_request",
+        "filter",
+        "policy",
+        "safety",
+        "sensitive",
+        "context",
+        "model",
+        "unsupported",
+        "too_large",
     ),
 }
 # Zhipu's numbers that are permanent; others, such as 1302 and 1305, are limits of the moment.
@@ -87,14 +101,15 @@ def service_error(
 ) -> ProviderError:
     """Return the error that `reply` contains, whatever its HTTP status.
 
-    `kind` overrides `kind_of_error`, and `reason` the first name of the error."""
+    `kind` overrides `kind_of_error`, and `reason` the first name of the error.
+    """
     words, names = error_details(reply)
-    reasons = [name for name in (reason, *names) if _REASON.fullmatch(name)]
+    reasons = (name for name in (reason, *names) if _REASON.fullmatch(name))
     return reply_error(
         _meant_status(status, names),
         kind=kind or kind_of_error(status, names),
         words=words or ", ".join(names),
-        reason=reasons[0] if reasons else "",
+        reason=next(reasons, ""),
         retry_after=retry_after,
     )
 
@@ -120,21 +135,21 @@ def reply_error(
         kind = "auth"
     elif _OUT_OF_CREDIT.search(words):
         kind = "quota"
-    meaning = _MEANING[kind]
-    quoted = shorten(" ".join(words.split()), _LONGEST_QUOTE)
-    quoted = f': "{quoted}"' if quoted else ""
-    if kind == "auth":
-        quoted = f": {reason}" if _REASON.fullmatch(reason) else ""
-        if status == _FORBIDDEN:
-            meaning = "the key does not have permission for this"
-    # A success has an error in its body or stream.
-    number = f" (HTTP {status})" if status >= FIRST_ERROR else ""
-    return ProviderError(f"{meaning}{number}{quoted}", kind=kind, retry_after=retry_after)
+    message = _MEANING[kind]
+    if kind == "auth" and status == _FORBIDDEN:
+        message = "the key does not have permission for this"
+    if status >= FIRST_ERROR:  # a success has an error in its body or stream
+        message += f" (HTTP {status})"
+    quote = shorten(" ".join(words.split()), _LONGEST_QUOTE)
+    if kind != "auth" and quote:
+        message += f': "{quote}"'
+    if kind == "auth" and _REASON.fullmatch(reason):
+        message += f": {reason}"
+    return ProviderError(message, kind=kind, retry_after=retry_after)
 
 
 def error_details(reply: Json) -> tuple[str, tuple[str, ...]]:
-    """Return the message of an error in a reply, and its names: code, type and status, as far as it
-    has them.
+    """Return the message of an error in a reply, and its names: code, type and status.
 
     It reads `{"error": {…}}`, `{"error": "…"}` and an error without a member `error`.
     """
@@ -145,15 +160,17 @@ def error_details(reply: Json) -> tuple[str, tuple[str, ...]]:
         words = error
     else:
         words = fields.get("message") or fields.get("detail") or fields.get("msg")
-    inner = fields.get("innererror")
-    values = [fields.get("code"), inner.get("code") if isinstance(inner, dict) else None]
+    values = [fields.get("code")]
+    inner_error = fields.get("innererror")
+    if isinstance(inner_error, dict):
+        values.append(inner_error.get("code"))
     values += [fields.get("type"), fields.get("status")]
-    names = tuple(
+    names = [
         str(value)
         for value in values
         if isinstance(value, str | int) and not isinstance(value, bool)
-    )
-    return str(words or ""), tuple(name for name in names if name)
+    ]
+    return str(words or ""), tuple(filter(None, names))
 
 
 def kind_of_error(status: int, names: Sequence[str]) -> ProviderErrorKind:
@@ -167,20 +184,28 @@ def kind_of_error(status: int, names: Sequence[str]) -> ProviderErrorKind:
     for permanent in ("quota", "auth"):
         if permanent in kinds:
             return permanent
-    meant = kind_of_status(_meant_status(status, names))
+    meant_status = _meant_status(status, names)
+    by_status = kind_of_status(meant_status)
     if status >= FIRST_ERROR:
-        if meant == "rejected":
-            specific = [
-                _kind_of_name(name) for name in names if in_lower_case(name) != _TOO_GENERAL
-            ]
-            for passing in ("rate", "server"):
-                if passing in specific:
-                    return passing
-        return meant
-    named = kinds[0] if kinds else None
-    if named == "rejected" or (named and meant == "rejected"):
-        return named
-    return meant if _meant_status(status, names) >= FIRST_ERROR else named or "server"
+        if by_status == "rejected":
+            return _passing_kind(names) or "rejected"
+        return by_status
+    by_name = kinds[0] if kinds else None
+    if by_name is not None and "rejected" in {by_name, by_status}:
+        return by_name
+    if meant_status >= FIRST_ERROR:
+        return by_status
+    return by_name or "server"
+
+
+def _passing_kind(names: Sequence[str]) -> ProviderErrorKind | None:
+    """Return the kind that the host retries, if one of the names of an error says so."""
+    kinds = {_kind_of_name(name) for name in names if in_lower_case(name) != _TOO_GENERAL}
+    if "rate" in kinds:
+        return "rate"
+    if "server" in kinds:
+        return "server"
+    return None
 
 
 def _kind_of_name(name: str) -> ProviderErrorKind | None:
@@ -188,13 +213,14 @@ def _kind_of_name(name: str) -> ProviderErrorKind | None:
     for kind, words in _ERROR_NAMES.items():
         if any(word in lower for word in words):
             return kind
-    return next((kind for kind, numbers in _ERROR_NUMBERS.items() if name in numbers), None)
+    for kind, numbers in _ERROR_NUMBERS.items():
+        if name in numbers:
+            return kind
+    return None
 
 
 def _meant_status(status: int, names: Sequence[str]) -> int:
-    """Return the HTTP status of an error: some services send it as its code, in a reply of status
-    200.
-    """
+    """Return the HTTP status of an error. Some services send it as a code, with status 200."""
     if status >= FIRST_ERROR:
         return status
     numbers = (int(name) for name in names if len(name) == 3 and name.isdecimal())  # noqa: PLR2004 - digits

@@ -29,10 +29,10 @@ _SAMPLES = 128  # at most
 
 
 def estimate_tokens(text: str) -> int:
-    """Return about how many tokens `text` has: for prose, code and data within 20 % of the middle
-    of real tokenizers.
+    """Return about how many tokens `text` has.
 
-    These differ from each other by up to a third. A long text is sampled.
+    For prose, code and data, the estimate is within 20 % of the middle of real tokenizers, which
+    differ from each other by up to a third. A long text is sampled.
     """
     if text.isascii():
         return estimate_sampled(len(text), lambda start, end: text[start:end].encode())
@@ -48,13 +48,14 @@ def estimate_sampled(size: int, read: Callable[[int, int], bytes]) -> int:
     step = _SAMPLE
     while size > step * _SAMPLES:
         step *= 2
-    return _scaled(b"".join(read(start, start + _SAMPLE) for start in range(0, size, step)), size)
+    samples = [read(start, start + _SAMPLE) for start in range(0, size, step)]
+    return _scaled(b"".join(samples), size)
 
 
 class ArrivingText:
-    """The size of a text that arrives in pieces, and what `estimate_tokens` returns for it.
+    """The size of a text that arrives in pieces, and the estimate of its tokens.
 
-    The text is not kept.
+    The text itself is not kept.
     """
 
     def __init__(self) -> None:
@@ -64,8 +65,10 @@ class ArrivingText:
 
     def add(self, piece: bytes) -> None:
         """Take the next piece."""
-        begin, self.size = self.size, self.size + len(piece)
-        for start in range(begin - begin % self._step, self.size, self._step):
+        begin = self.size
+        self.size += len(piece)
+        first_sample = begin - begin % self._step
+        for start in range(first_sample, self.size, self._step):
             skipped = max(start - begin, 0)
             missing = max(start + _SAMPLE - begin, 0)
             if start >= begin or start in self._samples:
@@ -83,20 +86,25 @@ class ArrivingText:
 
 
 def _scaled(sample: bytes, size: int) -> int:
-    return round(_weight(sample.decode("utf-8", "ignore")) * size / (len(sample) or 1))
+    """Return the tokens of a text of `size` bytes that is like `sample`."""
+    tokens = _weight(sample.decode("utf-8", "ignore"))
+    return round(tokens * size / (len(sample) or 1))
 
 
 def most_tokens(text: str) -> int:
-    """Return how many tokens `text` has at most: half more than the estimate, and one for each byte
-    of rare kinds.
+    """Return how many tokens `text` has at most.
+
+    That is half more than the estimate, and one for each byte of rare kinds.
     """
     plain = text.encode("ascii", "ignore").decode()
     size = len(text.encode("utf-8", "replace"))
-    return min(
-        size, math.ceil(1.5 * _weight(plain)) + size - len(plain) + len(re.findall(_RARE, plain))
-    )
+    rare_bytes = size - len(plain) + len(re.findall(_RARE, plain))
+    return min(size, math.ceil(1.5 * _weight(plain)) + rare_bytes)
 
 
 def _weight(text: str) -> float:
-    pieces = _PIECES if text.isascii() else _PIECES | _NOT_ASCII
+    """Return about how many tokens `text` has."""
+    pieces = _PIECES
+    if not text.isascii():
+        pieces = _PIECES | _NOT_ASCII
     return sum(weight * len(re.findall(piece, text)) for piece, weight in pieces.items())

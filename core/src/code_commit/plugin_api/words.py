@@ -1,4 +1,4 @@
-"""Words for people: numbers with their nouns, lists of paths, errors, and text that is safe to show."""
+"""Words for people: numbers with nouns, lists of paths, errors, and text that is safe to show."""
 
 # ruff: noqa: PLC0414 - words of the workspace, for plugins
 from code_commit_workspace.errors import no_room as no_room

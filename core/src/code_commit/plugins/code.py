@@ -43,11 +43,17 @@ def import_code(definition: Any, field: str) -> Any:
         UsageError: it cannot be imported, or the host cannot use it.
     """
     target = getattr(definition, field)
-    return import_target(field, target, CODE[type(definition)][field]) if target else None
+    if not target:
+        return None
+    return import_target(field, target, CODE[type(definition)][field])
 
 
-def import_target(what: str, target: str, needed: int | str | None) -> Any:
-    """Import `what`, which must be a pydantic model or callable with so many arguments.
+def import_target(
+    field: str,
+    target: str,
+    needed: int | str | None,
+) -> Any:
+    """Import the `target` of a `field`, which must be as `fault_of_code` checks.
 
     Raises:
         UsageError: it cannot be imported, or the host cannot use it.
@@ -58,16 +64,15 @@ def import_target(what: str, target: str, needed: int | str | None) -> Any:
     except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:
-        raise UsageError(f"{what} {target!r} cannot be imported: {describe(error)}") from error
+        raise UsageError(f"{field} {target!r} cannot be imported: {describe(error)}") from error
     if fault := fault_of_code(code, needed):
-        raise UsageError(f"{what} {target!r} {fault}")
+        raise UsageError(f"{field} {target!r} {fault}")
     return code
 
 
 @contextlib.contextmanager
 def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
-    """Name the definition and its distribution in errors of the code in the block, which the
-    definition names.
+    """Name the definition and its distribution in errors of the block, which runs its code.
 
     Raises:
         UsageError: the block raised.
@@ -80,22 +85,24 @@ def naming(plugin: Plugin, definition: Any) -> Iterator[None]:
         if plugin.distribution == HOST:
             raise
         kind = type(definition).__name__.removesuffix("Definition").lower()
-        who = f"{plugin.distribution} {plugin.version}"
-        fault = error.message if isinstance(error, CodeCommitError) else describe(error)
+        fault = describe(error)
+        if isinstance(error, CodeCommitError):
+            fault = error.message
         raise UsageError(
-            f"the {kind} {definition.name} of {who} is broken: {fault}",
+            f"the {kind} {definition.name} of {plugin.distribution} {plugin.version} is broken: "
+            f"{fault}",
             hint="fix or uninstall the plugin",
         ) from error
 
 
 @contextlib.contextmanager
-def noting(plugin: Plugin, what: str) -> Iterator[None]:
-    """Note whose code the block runs on each error, for `what` of a plugin."""
+def noting(plugin: Plugin, part: str) -> Iterator[None]:
+    """Add to each error of the block that it came from this `part` of a plugin."""
     try:
         yield
     except BaseException as error:
         if plugin.distribution != HOST:
-            error.add_note(f"in {what} of {plugin.distribution}")
+            error.add_note(f"in {part} of {plugin.distribution}")
         raise
 
 
@@ -124,9 +131,12 @@ def _faults_of(hook: str, value: Any) -> Iterator[str]:
         yield f"{name} is a class; return an object of it"
         return
     for method, count in CODE[hook].items():
-        code, label = getattr(value, method, None), f"{name}.{method}"
         if method == "__call__":
-            code, label = value, name
+            code = value
+            label = name
+        else:
+            code = getattr(value, method, None)
+            label = f"{name}.{method}"
         if fault := fault_of_code(code, count):
             yield f"{label} {fault}"
     if hook == PATH_RULES and not isinstance(getattr(value, "name", None), str):
@@ -141,8 +151,10 @@ def fault_of_code(code: Any, needed: int | str | None) -> str:
     """
     if needed == PYDANTIC:
         return "" if hasattr(code, "model_validate") else f"is not {PYDANTIC}"
+    if code is None:
+        return "is missing"
     if not callable(code):
-        return "is missing" if code is None else "is not callable"
+        return "is not callable"
     if is_async(code):
         return "is async; use a plain function"
     if isinstance(needed, int):
@@ -165,11 +177,12 @@ def is_async(code: Any) -> bool:
 
 
 def checked_result(result: Any, record: type[T], **types: Any) -> T:
-    """Return the `result` of a plugin's function, which must be a `record`; `types` are those of
-    its fields.
+    """Return the `result` of a plugin's function, which must be a `record`.
+
+    `types` are the types of its fields.
 
     Raises:
-        TypeError: it is not, or a field has another type.
+        TypeError: it is not a `record`, or a field has another type.
     """
     require_sync(result)
     if not isinstance(result, record):

@@ -7,17 +7,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from code_commit.plugin_api.definitions import (
-    CommandDefinition,
-    Flag,
-)
+from code_commit.plugin_api.definitions import CommandDefinition, Flag
 
 _WORD = re.compile("[a-z0-9][a-z0-9_-]*")
 _FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
 
 
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
 def _is_text(value: Any) -> bool:
     return isinstance(value, str)
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
 def _are_texts(value: Any) -> bool:
@@ -48,7 +53,7 @@ def _is_header(value: Any) -> bool:
         return False
 
 
-# What the annotations of definitions stand for.
+# By the annotation of a field: what checks its value, and what the value must be.
 _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "str": (_is_text, "a text"),
     "tuple[str, ...]": (_are_texts, "a tuple of texts"),
@@ -58,11 +63,8 @@ _TYPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "a tuple of `Flag`s, each with names like --flag, a help text, a metavar or None",
     ),
     "Mapping[str, Sequence[str]]": (_are_models, "a mapping of model ids to sequences of aliases"),
-    "Mapping[str, int]": (
-        lambda value: isinstance(value, Mapping),
-        "a mapping of model ids to numbers of tokens",
-    ),
-    "bool": (lambda value: isinstance(value, bool), "True or False"),
+    "Mapping[str, int]": (_is_mapping, "a mapping of model ids to numbers of tokens"),
+    "bool": (_is_bool, "True or False"),
 }
 
 
@@ -80,13 +82,17 @@ def fault_of(record: type[Any], definition: Any) -> str:
         if optional:
             kind += ", or None"
         return f"`{field.name}` must be {kind}, not {wrong!r:.100}"
-    return "" if record is Flag else _fault_of_name(record, definition.name)
+    if record is Flag:
+        return ""
+    return _fault_of_name(record, definition.name)
 
 
 def _fault_of_name(record: type[Any], name: str) -> str:
-    words, count = [name], ""
+    words = [name]
+    form = "lower-case letters, digits, - and _"
     if record is CommandDefinition:
-        words, count = name.split(" ", 1), "one word or two, of "
+        words = name.split(" ", 1)
+        form = f"one word or two, of {form}"
     if all(map(_WORD.fullmatch, words)):
         return ""
-    return f"`name` must be {count}lower-case letters, digits, - and _, not {name!r:.100}"
+    return f"`name` must be {form}, not {name!r:.100}"

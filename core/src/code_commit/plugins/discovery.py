@@ -46,18 +46,21 @@ def discover(path: Sequence[str] | None = None) -> tuple[PluginSource, ...]:
     Of a distribution that is on `path` (default `sys.path`) twice, the first one counts, as for
     imports.
     """
+    if path is None:
+        path = sys.path
     plugin_sources: set[PluginSource] = set()
     seen: set[str] = set()
-    for folder in dict.fromkeys(sys.path if path is None else path):
+    for folder in dict.fromkeys(path):
         for distribution, version, text in _in_folder(folder or "."):
-            normal = re.sub(r"[-_.]+", "-", distribution).lower()
-            if normal not in seen:
-                seen.add(normal)
+            normal_name = re.sub(r"[-_.]+", "-", distribution).lower()
+            if normal_name not in seen:
+                seen.add(normal_name)
                 plugin_sources.update(_sources(distribution, version, text))
     return tuple(sorted(plugin_sources))
 
 
 def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
+    """Yield the name and version of each distribution in `folder`, and its entry points."""
     try:
         names = sorted(
             entry.name
@@ -67,32 +70,46 @@ def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
     except OSError:
         return  # it does not exist, or is a zip file, from which pydantic could not be imported
     for name in names:
+        metadata_folder = f"{folder}/{name}"
         try:
-            with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123 - pathlib costs
+            with open(f"{metadata_folder}/entry_points.txt", "rb") as file:  # noqa: PTH123 - pathlib costs
                 text = file.read()
         except OSError:
             continue  # most distributions have none
         if GROUP.encode() in text:
-            yield (*_name_and_version(os.path.join(folder, name)), text)  # noqa: PTH118 - pathlib costs
+            distribution, version = _name_and_version(metadata_folder)
+            yield distribution, version, text
 
 
-def _name_and_version(info: str) -> tuple[str, str]:
-    name, _, version = os.path.basename(info).rpartition(".")[0].partition("-")  # noqa: PTH119 - pathlib costs
-    for file_name in ("METADATA", "PKG-INFO"):
+def _name_and_version(metadata_folder: str) -> tuple[str, str]:
+    fields = dict(_FIELD.findall(_header(metadata_folder)))
+    folder_name = metadata_folder.rpartition("/")[2]
+    name, _, version = folder_name.rpartition(".")[0].partition("-")
+    return fields.get("Name", name), fields.get("Version", version)
+
+
+def _header(metadata_folder: str) -> str:
+    """Return the fields of the metadata without the description; empty if there is none."""
+    for name in ("METADATA", "PKG-INFO"):
+        path = f"{metadata_folder}/{name}"
         try:
-            with open(os.path.join(info, file_name), encoding="utf-8", errors="replace") as file:  # noqa: PTH118, PTH123
-                # A description follows.
-                fields = dict(_FIELD.findall(file.read().partition("\n\n")[0]))
+            with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+                return file.read().partition("\n\n")[0]
         except OSError:
             continue
-        return fields.get("Name", name), fields.get("Version", version)
-    return name, version
+    return ""
 
 
-def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSource]:
+def _sources(
+    distribution: str,
+    version: str,
+    text: bytes,
+) -> Iterable[PluginSource]:
     sections = _SECTION.split(text)
     for title, body in zip(sections[1::2], sections[2::2], strict=True):
         group = title.strip().decode("utf-8", "replace")
-        for entry in _ENTRY.findall(body) if group in GROUPS else ():
+        if group not in GROUPS:
+            continue
+        for entry in _ENTRY.findall(body):
             name, value = (part.decode("utf-8", "replace") for part in entry)
-            yield PluginSource(name, distribution, version, group, value)
+            yield PluginSource(name, distribution, version, group=group, value=value)

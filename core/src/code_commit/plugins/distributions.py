@@ -31,9 +31,12 @@ def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailur
     for distribution in distributions_naming_host():
         plugins = [entry for entry in distribution.entry_points if entry.group in GROUPS]
         owner = name_of(distribution)
-        name = plugins[0].name if plugins else owner.removeprefix(f"{HOST}-")
+        name = owner.removeprefix(f"{HOST}-")
+        if plugins:
+            name = plugins[0].name
         if {name, owner}.intersection(disabled):
             continue
+        guards_paths = any(entry.group == PATH_RULES_GROUP for entry in plugins)
         for stage, error in _faults_of(distribution):
             yield PluginFailure(
                 name,
@@ -41,7 +44,7 @@ def unusable_dependents(disabled: Collection[str] = ()) -> Iterator[PluginFailur
                 distribution.version,
                 stage=stage,
                 error=error,
-                guards_paths=any(entry.group == PATH_RULES_GROUP for entry in plugins),
+                guards_paths=guards_paths,
             )
 
 
@@ -51,10 +54,10 @@ def name_of(distribution: Distribution) -> str:
 
 
 def distributions_naming_host() -> Iterator[Distribution]:
-    """Yield the installed distributions whose metadata names the host: others are not parsed, which
-    takes long.
+    """Yield the installed distributions whose metadata names the host.
 
-    Of one whose entry points are no text, the plugin host reports the plugin.
+    The metadata of others is not parsed, which takes long. The plugin host reports the plugin of a
+    distribution whose entry points are not text.
     """
     from importlib.metadata import distributions
 
@@ -78,9 +81,8 @@ def required_hosts(distribution: Distribution) -> Iterator[Requirement | str]:
 
 def wrong_groups(distribution: Distribution) -> list[str]:
     """Return the entry point groups that look like the host's."""
-    return sorted(
-        filter(_NAME.match, {entry.group for entry in distribution.entry_points} - GROUPS)
-    )
+    groups = {entry.group for entry in distribution.entry_points}
+    return sorted(filter(_NAME.match, groups - GROUPS))
 
 
 def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
@@ -94,5 +96,6 @@ def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
         if marker is None or marker.evaluate({"extra": ""}):
             yield "version", f"it needs code-commit {specifier}, and {__version__} is installed"
     for group in wrong_groups(distribution):
-        meant = did_you_mean(group, [PATH_RULES_GROUP if "rule" in group else GROUP])
-        yield "entry points", f"there is no group {group}{meant}"
+        similar = PATH_RULES_GROUP if "rule" in group else GROUP
+        suggestion = did_you_mean(group, [similar])
+        yield "entry points", f"there is no group {group}{suggestion}"

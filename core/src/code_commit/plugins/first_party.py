@@ -16,9 +16,7 @@ _FILE = os.path.join(os.path.dirname(__file__), "first_party.json")  # noqa: PTH
 
 @cache
 def offers() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Return the names that each first-party distribution offers, by kind ("flag", "model", "role",
-    ...).
-    """
+    """Return the names that each first-party distribution offers, by kind, such as "flag"."""
     import json
 
     with open(_FILE, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs
@@ -28,21 +26,22 @@ def offers() -> Mapping[str, Mapping[str, Sequence[str]]]:
 
 def names(kind: str) -> frozenset[str]:
     """Return all names of `kind` that first-party plugins offer."""
-    return frozenset(name for offered in offers().values() for name in offered.get(kind, ()))
+    all_offers = offers().values()
+    return frozenset(name for names_by_kind in all_offers for name in names_by_kind.get(kind, ()))
 
 
 def owner(kind: str, name: str) -> str | None:
-    """Return the first-party distribution that offers `name`; for a model, also one with similar
-    names.
-    """
-    for distribution, offered in offers().items():
-        if name in offered.get(kind, ()):
+    """Return the first-party distribution that offers `name`; for a model, also a similar name."""
+    for distribution, names_by_kind in offers().items():
+        if name in names_by_kind.get(kind, ()):
             return distribution
-    if kind == "model" and (family := _family(name)):
-        for distribution, offered in offers().items():
-            similar = (*offered.get("model", ()), *offered.get("provider", ()))
-            if family in map(_family, similar):
-                return distribution
+    family = _family(name)
+    if kind != "model" or not family:
+        return None
+    for distribution, names_by_kind in offers().items():
+        models = (*names_by_kind.get("model", ()), *names_by_kind.get("provider", ()))
+        if family in map(_family, models):
+            return distribution
     return None
 
 
@@ -52,12 +51,10 @@ def keeps_its_names(distribution: str) -> bool:
     The host, the default workflow and first-party commands keep theirs. A name that two other
     distributions claim belongs to neither.
     """
-    offered = offers().get(distribution, {})
-    return (
-        distribution == "code-commit"
-        or "command" in offered
-        or "committing-code" in offered.get("workflow", ())
-    )
+    if distribution == "code-commit":
+        return True
+    names_by_kind = offers().get(distribution, {})
+    return "command" in names_by_kind or "committing-code" in names_by_kind.get("workflow", ())
 
 
 def installation(distribution: str) -> str:
@@ -68,5 +65,4 @@ def installation(distribution: str) -> str:
 
 def _family(model: str) -> str:
     """Return the first letters of a model's name: "gpt" for "gpt-5-mini"."""
-    match = re.match("[a-z]*", model.lower())
-    return match[0] if match else ""
+    return re.split("[^a-z]", model.lower(), maxsplit=1)[0]

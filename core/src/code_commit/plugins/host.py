@@ -25,24 +25,22 @@ from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
 from code_commit.terminal.streams import stdout_aside
 from code_commit_workspace import STOP
-from code_commit_workspace.words import (
-    describe,
-    did_you_mean,
-    traceback_of,
-)
+from code_commit_workspace.words import describe, did_you_mean, traceback_of
 
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
 PATH_RULES = "code_commit_path_rules"
 AFTER_RUN = "code_commit_after_run"
 CHECKS = "code_commit_checks"
+_TEXT_HOOKS = frozenset({AFTER_RUN, "code_commit_settings"})
 _LONGEST_ERROR = 2000  # characters
 _OPTIONAL = "mark a hook of a plugin that may be missing with @hookimpl(optionalhook=True)"
 
 
 class _PluginManager(pluggy.PluginManager):
-    """Looks for hooks among the functions of a module. pluggy examines each attribute, a tenth of a
-    start.
+    """Looks for hooks among the functions of a module.
+
+    pluggy examines each attribute, which takes a tenth of a start.
     """
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
@@ -108,7 +106,10 @@ class PluginHost:
         caller = getattr(self._manager.hook, hook, None)
         if caller is None:
             return
-        for plugin in (only,) if only else tuple(self.plugins):
+        plugins = tuple(self.plugins)
+        if only:
+            plugins = (only,)
+        for plugin in plugins:
             for implementation in caller.get_hookimpls():
                 if implementation.plugin is not plugin.code:
                     continue
@@ -224,12 +225,13 @@ class PluginHost:
         try:
             self._manager.register(plugin.code)
         except pluggy.PluginValidationError as error:  # its text names the hook
-            stage = next(
-                (name for name in dir(plugin.code) if f"hook '{name}'" in str(error)), "import"
-            )
+            hooks = (name for name in dir(plugin.code) if f"hook '{name}'" in str(error))
+            stage = next(hooks, "import")
             spec = getattr(getattr(self._manager.hook, stage, None), "spec", None)
-            takes = f"; possible arguments: {', '.join(spec.argnames) or 'nothing'}" if spec else ""
-            self.reject(plugin, stage, describe(error, longest=_LONGEST_ERROR) + takes)
+            text = describe(error, longest=_LONGEST_ERROR)
+            if spec:
+                text += f"; possible arguments: {', '.join(spec.argnames) or 'nothing'}"
+            self.reject(plugin, stage, text)
             return False
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             self.reject(plugin, "import", error)
@@ -275,10 +277,12 @@ def _results(hook: str, result: Any) -> list[Any]:
     Raises:
         TypeError: it is nothing that a hook returns.
     """
-    if result is None or isinstance(result, str):
-        return [result] if result else []
+    if result is None or result == "":
+        return []
+    if isinstance(result, str):
+        return [result]
     if not isinstance(result, Iterable):
-        kind = "a string" if hook in {AFTER_RUN, "code_commit_settings"} else "a list"
+        kind = "a string" if hook in _TEXT_HOOKS else "a list"
         raise TypeError(f"it must return {kind} or None, not {type(result).__name__}")
     return list(result)
 

@@ -1,6 +1,4 @@
-"""Explain why a name is not available: its plugin failed, is left out or not installed, or the name
-is misspelled.
-"""
+"""Explain why a name is not available: its plugin is missing or failed, or it is misspelled."""
 
 from __future__ import annotations
 
@@ -20,20 +18,25 @@ _HINTS: Mapping[Kind, str] = {
 
 
 def explain_missing(
-    registry: Registry, kind: Kind, name: str, names: Iterable[str] = ()
+    registry: Registry,
+    kind: Kind,
+    name: str,
+    names: Iterable[str] = (),
 ) -> UsageError:
     """Return the error for an unknown name. `names` are the flags, for a flag."""
     if kind == "model":
         return _broken_model(registry, name) or _unknown_model(registry, name)
     if error := _broken(registry, kind, name):
         return error
-    if (owner := first_party.owner(kind, name)) and not _loads(registry, owner):
+    owner = first_party.owner(kind, name)
+    if owner and not _loads(registry, owner):
         subject = name if kind == "flag" else f"the {kind} {name}"
         hint = first_party.installation(owner)
         return UsageError(f"{subject} needs the plugin {owner}", hint=hint)
     quoted = name
     if kind == "workflow":
-        names, quoted = registry.workflows, repr(name)
+        names = registry.workflows
+        quoted = repr(name)
     elif kind != "flag":
         names = registry.commands
     hint = _HINTS.get(kind, "")
@@ -51,7 +54,11 @@ def failed_plugins(plugin_host: PluginHost) -> str:
     return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` shows why"
 
 
-def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
+def _broken(
+    registry: Registry,
+    kind: Kind,
+    name: str,
+) -> UsageError | None:
     """Return the error that names the failed plugin of `name`, if it is known."""
     if denied := registry.denied.get((kind, name)):
         return _denied(kind, name, denied)
@@ -71,7 +78,11 @@ def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
     )
 
 
-def _denied(kind: Kind, name: str, failure: PluginFailure) -> UsageError:
+def _denied(
+    kind: Kind,
+    name: str,
+    failure: PluginFailure,
+) -> UsageError:
     hint = "fix or uninstall the plugin; `code-commit plugins` lists what failed"
     if failure.claimants:
         offers = first_party.offers()
@@ -125,12 +136,8 @@ def _loads(registry: Registry, distribution: str) -> bool:
 
 
 def _possible_causes(registry: Registry) -> str:
-    """Return the failures of third-party plugins as text: a failed plugin may offer the missing
-    name.
-    """
+    """Return the failures of third-party plugins, which may offer the missing name, as text."""
     offers = first_party.offers()
-    return "".join(
-        f"; {_description(failure)}"
-        for failure in registry.plugin_host.failures
-        if failure.distribution not in offers
-    )
+    failures = registry.plugin_host.failures
+    third_party = [failure for failure in failures if failure.distribution not in offers]
+    return "".join(f"; {_description(failure)}" for failure in third_party)

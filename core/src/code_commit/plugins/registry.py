@@ -44,7 +44,7 @@ class Registry:
         self.models: Mapping[str, tuple[Plugin, ProviderDefinition]] = self._assign_names(
             "model",
             self.providers.values(),
-            lambda definition: [name for kind, name in _names(definition) if kind == "model"],
+            _model_names,
         )
         self.workflows: Mapping[str, tuple[Plugin, WorkflowDefinition]] = self._collect("workflow")
         self._reserved_flags = frozenset(reserved_flags)
@@ -106,8 +106,9 @@ class Registry:
         )
 
     def secret_variables(self) -> frozenset[str]:
-        """Return the environment variables that hold secrets: keys of providers, installed or not,
-        and of plugins.
+        """Return the environment variables that hold secrets of plugins or keys of providers.
+
+        Those of first-party providers that are not installed count, too.
         """
         keys = {
             definition.key_variable
@@ -117,10 +118,9 @@ class Registry:
         return first_party.names("key_variable").union(keys, *self.secrets.values())
 
     def known_providers(self) -> frozenset[str] | None:
-        """Return the installed and first-party providers, or None if a third-party plugin is left
-        out.
+        """Return the installed and first-party providers, or None if there may be others.
 
-        The offers of such a plugin are unknown, so an unknown name may be correct.
+        The offers of a third-party plugin that failed or is disabled are unknown.
         """
         offers = first_party.offers()
         names = {*offers.keys(), *first_party.names("plugin")}
@@ -131,15 +131,19 @@ class Registry:
 
     def known_roles(self) -> frozenset[str]:
         """Return the roles of installed and first-party workflows."""
-        return first_party.names("role").union(
-            *(workflow.roles or () for _, workflow in self.workflows.values())
-        )
+        roles = [workflow.roles or () for _, workflow in self.workflows.values()]
+        return first_party.names("role").union(*roles)
 
-    def missing(self, kind: Kind, name: str, known: Iterable[str] = ()) -> UsageError:
-        """Return the error for a name that is not available. `known` are the flags, for a flag."""
+    def missing(
+        self,
+        kind: Kind,
+        name: str,
+        flags: Iterable[str] = (),
+    ) -> UsageError:
+        """Return the error for a name that is not available; for a flag, `flags` are the others."""
         from code_commit.plugins.missing import explain_missing
 
-        return explain_missing(self, kind, name, known)
+        return explain_missing(self, kind, name, flags)
 
     def _collect(self, kind: Kind) -> dict[str, _Offer]:
         """Return the definitions of one kind, without malformed and clashing ones."""
@@ -150,13 +154,17 @@ class Registry:
                 fault = f"a {kind} must be a {record.__name__}, not a {type(definition).__name__}"
                 self.plugin_host.reject(plugin, kind, fault)
             elif fault := fault_of(record, definition):
-                self._leave_out(kind, (plugin, definition), fault, _names(definition))
+                offer = (plugin, definition)
+                self._leave_out(kind, offer, fault, names=_names(definition))
             else:
                 offers.append((plugin, definition))
         return self._assign_names(kind, offers, lambda definition: [definition.name])
 
     def _assign_names(
-        self, kind: Kind, offers: Iterable[_Offer], names_of: Callable[[Any], Iterable[str]]
+        self,
+        kind: Kind,
+        offers: Iterable[_Offer],
+        names_of: Callable[[Any], Iterable[str]],
     ) -> dict[str, _Offer]:
         """Assign each name to its only owner.
 
@@ -167,15 +175,20 @@ class Registry:
             for name in dict.fromkeys(names_of(definition)):
                 claims.setdefault(name, []).append((plugin, definition))
         assigned = {}
-        for name, claimed in sorted(claims.items()):
-            claimants = sorted({plugin.distribution for plugin, _ in claimed})
-            owned = [offer for offer in claimed if offer[0].distribution == _owner(claimants)]
+        for name, competing_offers in sorted(claims.items()):
+            claimants = sorted({plugin.distribution for plugin, _ in competing_offers})
+            owner = _owner(claimants)
+            owned = [offer for offer in competing_offers if offer[0].distribution == owner]
             if len(owned) == 1:
                 assigned[name] = owned[0]
-            for offer in claimed:
-                if offer is not assigned.get(name):
-                    names = [(kind, name)] if kind == "model" else _names(offer[1])
-                    self._leave_out(kind, offer, f"the {kind} name {name!r}", names, claimants)
+            for offer in competing_offers:
+                if offer is assigned.get(name):
+                    continue
+                names = _names(offer[1])
+                if kind == "model":
+                    names = [(kind, name)]
+                reason = f"the {kind} name {name!r}"
+                self._leave_out(kind, offer, reason, names=names, claimants=claimants)
         return assigned
 
     def _drop_flag_clashes(self) -> None:
@@ -192,11 +205,12 @@ class Registry:
             shared = [flag for flag in flags if _owner(owners[flag]) != plugin.distribution]
             if of_host:
                 reason = f"the flag {of_host[0]} of {name!r} is a flag of the host"
-                self._leave_out("workflow", offer, reason, _names(workflow))
+                self._leave_out("workflow", offer, reason, names=_names(workflow))
             elif shared:
                 reason = f"the flag {shared[0]}"
                 claimants = sorted(owners[shared[0]])
-                self._leave_out("workflow", offer, reason, _names(workflow), claimants)
+                names = _names(workflow)
+                self._leave_out("workflow", offer, reason, names=names, claimants=claimants)
             else:
                 workflows[name] = offer
         self.workflows = workflows
@@ -206,12 +220,11 @@ class Registry:
         kind: Kind,
         offer: _Offer,
         reason: str,
+        *,
         names: Iterable[tuple[Kind, str]],
         claimants: Sequence[str] = (),
     ) -> None:
-        """Leave an offer out: report the reason, as `PluginHost.reject`, and record it for requests
-        of `names`.
-        """
+        """Leave an offer out: report the reason, as `PluginHost.reject`, and deny its `names`."""
         failure = self.plugin_host.reject(offer[0], kind, reason, claimants)
         for name in names:
             self.denied.setdefault(name, failure)
@@ -236,9 +249,15 @@ def _names(definition: Any) -> list[tuple[Kind, str]]:
     return [(kind, name) for kind, name in names if isinstance(name, str)]
 
 
+def _model_names(definition: ProviderDefinition) -> list[str]:
+    return [name for kind, name in _names(definition) if kind == "model"]
+
+
 def _owner(distributions: Collection[str]) -> str | None:
     """Return the owner of a name: the only claimant, or the only one that keeps its names."""
     owners = list(distributions)
     if len(owners) > 1:
         owners = [name for name in owners if first_party.keeps_its_names(name)]
-    return owners[0] if len(owners) == 1 else None
+    if len(owners) != 1:
+        return None
+    return owners[0]

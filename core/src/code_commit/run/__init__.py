@@ -1,3 +1,1 @@
-"""The `Run` that the host gives to workflows, and the session around it, from settings to exit
-code.
-"""
+"""The `Run` that the host gives to workflows, and the session around it."""

@@ -53,7 +53,11 @@ class RunPlan:
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)
 
 
-def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[Workspace, KeyStore]:
+def open_project(
+    plan: RunPlan,
+    registry: Registry,
+    stack: ExitStack,
+) -> tuple[Workspace, KeyStore]:
     """Find the keys, then open the workspace.
 
     A workflow that writes takes the lock and recovers the tree.
@@ -99,11 +103,11 @@ def checkpoint_limits(settings: Settings) -> CheckpointLimits:
 
 
 def sandbox_settings(
-    settings: Settings, keys: KeyStore, variables: frozenset[str]
+    settings: Settings,
+    keys: KeyStore,
+    variables: frozenset[str],
 ) -> SandboxSettings:
-    """Return the sandbox of a project's processes; `variables` hold the keys and secrets of
-    plugins.
-    """
+    """Return the sandbox of a project's processes. `variables` hold keys and plugins' secrets."""
     return SandboxSettings(
         mode=settings.sandbox.mode,
         network=settings.sandbox.network,
@@ -118,7 +122,11 @@ def sandbox_settings(
 
 
 def open_log(
-    plan: RunPlan, plugin_host: PluginHost, workspace: Workspace, *, token: str | None
+    plan: RunPlan,
+    plugin_host: PluginHost,
+    workspace: Workspace,
+    *,
+    token: str | None,
 ) -> RunLog:
     """Create the run folder; `token` is the token of the replayed run, if any.
 
@@ -161,11 +169,14 @@ def assemble_run(
     }
     has_sinks = _add_sinks(log, plugin_host, arguments)
     rules = _collect_guards(plugin_host, PATH_RULES, arguments, fail_closed=workflow.writes)
+    budget = None
+    if settings.max_cost is not None:
+        budget = Budget(float(settings.max_cost))
     models = Models(
         services,
         CallLog(log, numbered=workflow.numbered),
         _collect_guards(plugin_host, "code_commit_model_layers", arguments),
-        None if settings.max_cost is None else Budget(float(settings.max_cost)),
+        budget=budget,
         watched=plan.shows == {"progress"} and bool(sys.stderr and sys.stderr.isatty()),
     )
     if workflow.writes:
@@ -177,14 +188,16 @@ def assemble_run(
         models=models,
         plugin_host=plugin_host,
         rules=rules,
-        given=arguments,
+        hook_arguments=arguments,
         keeps_diffs=has_sinks,
         commands=registry.commands.keys(),
     )
 
 
 def _add_sinks(
-    log: RunLog, plugin_host: PluginHost, arguments: Mapping[str, Callable[[Plugin], Any]]
+    log: RunLog,
+    plugin_host: PluginHost,
+    arguments: Mapping[str, Callable[[Plugin], Any]],
 ) -> bool:
     """Add the log sinks of plugins; return whether there are any."""
     installed = [plugin for plugin in plugin_host.plugins if plugin.distribution != HOST]
@@ -196,7 +209,11 @@ def _add_sinks(
     return bool(sinks)
 
 
-def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Secret:
+def plugin_secret(
+    registry: Registry,
+    value_of: _Secret,
+    plugin: Plugin,
+) -> _Secret:
     """Return the function that gives `plugin` only the secrets that it declares."""
 
     def secret(name: str, /) -> str | None:
@@ -211,7 +228,11 @@ def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Sec
     return secret
 
 
-def plugin_section(settings: Settings, plugin_host: PluginHost, plugin: Plugin) -> Any:
+def plugin_section(
+    settings: Settings,
+    plugin_host: PluginHost,
+    plugin: Plugin,
+) -> Any:
     """Return the validated section of `plugin`, or None if it has no settings."""
     return settings.plugin(plugin.name, settings_model(plugin_host, plugin))
 
@@ -237,8 +258,7 @@ def _collect_guards(
     *,
     fail_closed: bool = True,
 ) -> list[tuple[str, Any]]:
-    """Collect what guards a run, each with its distribution: path rules, or model layers, which may
-    be a policy.
+    """Collect the path rules or model layers of a run, each with its distribution.
 
     Raises:
         NotReady: a plugin that offers them is broken.

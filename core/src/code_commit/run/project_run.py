@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 class ProjectRun:
     """Implements `Run`, and has more for the session.
 
-    `rules` are the path rules of plugins, each with its distribution. `given` makes what hooks get
-    for each plugin: its `settings` and its `secret`. `keeps_diffs` is whether plugins have log
-    sinks, which show diffs. `writes` is whether this run may change the project, `commands` are the
-    installed ones.
+    `rules` are the path rules of plugins, each with its distribution. `hook_arguments` makes the
+    arguments of hooks for each plugin: its `settings` and its `secret`. `keeps_diffs` is whether
+    plugins have log sinks, which show diffs. `writes` is whether this run may change the project,
+    `commands` are the installed ones.
     """
 
     plan: RunPlan
@@ -56,7 +56,7 @@ class ProjectRun:
     models: Models
     plugin_host: PluginHost
     rules: Sequence[tuple[str, PathRule]]
-    given: Mapping[str, Callable[[Plugin], Any]]
+    hook_arguments: Mapping[str, Callable[[Plugin], Any]]
     keeps_diffs: bool
     commands: Collection[str] = ()
     last_build: ProcessResult | None = None
@@ -72,26 +72,24 @@ class ProjectRun:
         self.build_timeout: float = self.plan.settings.build.timeout_seconds
         self.max_files = self.plan.settings.max_files
         self.writes = self.plan.workflow.writes
-        self.secret = self.given["secret"](self.plan.plugin)
-        self.files, self.may_read, self.diff = (
-            self.workspace.files,
-            self.workspace.may_read,
-            self.workspace.diff,
-        )
+        self.secret = self.hook_arguments["secret"](self.plan.plugin)
+        self.files = self.workspace.files
+        self.may_read = self.workspace.may_read
+        self.diff = self.workspace.diff
         self.build_command = self.workspace.build_command
         self.find_run = partial(find_run, self.root)
         self.start_process = partial(self.workspace.start_process, isolation_required=True)
-        self.emit, self.span, self.redacted = self.log.emit, self.log.span, self.log.redactor.text
+        self.emit = self.log.emit
+        self.span = self.log.span
+        self.redacted = self.log.redactor.text
         self.changes = TreeChanges(self.workspace, self.log)
 
     def after(self, plugin: Plugin) -> ProjectRun:
-        """Return the finished run for the `after_run` of `plugin`: with its settings and secrets,
-        and read-only.
-        """
+        """Return the finished run for `after_run` of `plugin`, read-only and with its settings."""
         run = copy(self)
         run.state = self.workspace.state(plugin.name)
-        run.settings = self.given["settings"](plugin)
-        run.secret = self.given["secret"](plugin)
+        run.settings = self.hook_arguments["settings"](plugin)
+        run.secret = self.hook_arguments["secret"](plugin)
         run.writes = False
         return run
 
@@ -110,15 +108,18 @@ class ProjectRun:
         workflow = self.plan.workflow
         if workflow.roles is None or role not in {"default", *workflow.roles}:
             raise NotReady(
-                f"{workflow.name} asked for a model of the role {role!r}, which its definition does not declare",
+                f"{workflow.name} asked for a model of the role {role!r}, "
+                "which its definition does not declare",
                 hint="this is a bug in its plugin",
             )
         return self.models.model(role)
 
     def settings_of(self, plugin: str) -> Any:
         """Return the validated section of another plugin, or None if it is not loaded."""
-        loaded = next((each for each in self.plugin_host.plugins if each.name == plugin), None)
-        return loaded and self.given["settings"](loaded)
+        for loaded_plugin in self.plugin_host.plugins:
+            if loaded_plugin.name == plugin:
+                return self.hook_arguments["settings"](loaded_plugin)
+        return None
 
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Ask every path rule about `changes`."""
@@ -151,23 +152,27 @@ class ProjectRun:
 
     def is_known_green(self) -> bool:
         """Return whether an earlier build of the files from before this run was green."""
-        checkpoints, start = self.workspace.checkpoints, self.changes.start
+        checkpoints = self.workspace.checkpoints
+        start = self.changes.start
         return start is not None and checkpoints.is_green(checkpoints.tree_of(start))
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:
-        """Put back what responses, builds and commands change in the block, unless its `keep` is
-        called.
-        """
+        """Put back what the run changes in the block, unless `keep` of the trial is called."""
         self._require_writes()
         last_build = self.last_build
         with self.changes.trial() as trial:
             yield trial
-        if not trial.kept:
+        if not trial.is_kept:
             self.last_build = last_build
 
     def execute(
-        self, argv: Sequence[str], *, timeout: float, stdin: bytes = b"", label: str = "command"
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float,
+        stdin: bytes = b"",
+        label: str = "command",
     ) -> ProcessResult:
         """Run a command that the model chose.
 
@@ -182,14 +187,23 @@ class ProjectRun:
     def limit_writes(self, paths: Sequence[str]) -> Iterator[Collection[str]]:
         """Put back what commands in the block change in files other than `paths`."""
         self._require_writes()
-        with self.changes.limit(paths, partial(self.keep, "put-back.diff")) as reset:
-            yield reset
-        if reset:
-            kept = "what was written is in put-back.diff, and `code-commit redo` brings it back"
-            reason = f"the command may write only {', '.join(paths)}; {kept}"
-            self.emit(events.ChangesUndone(tuple(reset), reason, unclaimed=tuple(reset)))
+        with self.changes.limit(paths, partial(self.keep, "put-back.diff")) as paths_put_back:
+            yield paths_put_back
+        if paths_put_back:
+            reason = (
+                f"the command may write only {', '.join(paths)}; "
+                "what was written is in put-back.diff, and `code-commit redo` brings it back"
+            )
+            undone = tuple(paths_put_back)
+            self.emit(events.ChangesUndone(undone, reason, unclaimed=undone))
 
-    def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
+    def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        hooks: bool = False,
+    ) -> bytes:
         """Run git in the root while holding the tree lock."""
         reads_only = not self.plan.workflow.writes
         with self.changes.lock:
@@ -197,11 +211,19 @@ class ProjectRun:
                 self.changes.look()
                 self.changes.note_process()
             return self.workspace.git.run(
-                args, stdin=stdin, check=check, hooks=hooks, reads_only=reads_only
+                args,
+                stdin=stdin,
+                check=check,
+                hooks=hooks,
+                reads_only=reads_only,
             )
 
     def ask(
-        self, question: str, *, choices: Sequence[str] = (), draft: str | None = None
+        self,
+        question: str,
+        *,
+        choices: Sequence[str] = (),
+        draft: str | None = None,
     ) -> str | None:
         """Ask the user a question; return None at the end of input.
 
@@ -229,12 +251,15 @@ class ProjectRun:
             NotReady: stdout cannot be written to.
         """
         STOP.check()
-        if not self.plan.stdout_taken:
-            self._print(text + "\n" * (not text.endswith("\n")), style)
+        if self.plan.stdout_taken:
+            return
+        if not text.endswith("\n"):
+            text += "\n"
+        self._print(text, style)
 
     @contextmanager
     def show_replies(self) -> Iterator[None]:
-        """Print the text of the replies inside the block on stdout, as it arrives if they stream."""
+        """Print the text of the replies in the block on stdout, as it arrives if they stream."""
         print_text = self.models.log.print_text
         token = print_text.set(None if self.plan.stdout_taken else self._print)
         try:
@@ -243,14 +268,16 @@ class ProjectRun:
             print_text.reset(token)
 
     def _print(self, text: str, style: str = "") -> None:
-        shown, stdout = self.redacted(text), self.plan.stdout
-        shown = printable(shown) if stdout.isatty() else shown
+        stdout = self.plan.stdout
+        text = self.redacted(text)
+        if stdout.isatty():
+            text = printable(text)
         if style and may_color(stdout, self.plan.environ):
             from rich.style import Style
 
-            shown = Style.parse(style).render(shown)
+            text = Style.parse(style).render(text)
         with suppress(BrokenPipeError):
-            write_stdout(stdout, shown)
+            write_stdout(stdout, text)
 
     def keep(self, name: str, content: str | bytes) -> Path:
         """Write a file into the run folder, without keys."""
@@ -262,10 +289,11 @@ class ProjectRun:
 
     def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
         """Call a hook that a plugin declared; yield (distribution, item)."""
-        for plugin, item in self.plugin_host.collect(hook, {"settings": self.given["settings"]}):
-            yield plugin.distribution, item
+        arguments = {"settings": self.hook_arguments["settings"]}
+        for plugin, value in self.plugin_host.collect(hook, arguments):
+            yield plugin.distribution, value
 
-    # --- for the session -------------------------------------------------------------------------------------------
+    # --- for the session --------------------------------------------------------------------
 
     def end_calls_and_processes(self) -> None:
         """End running calls and processes, and start no new ones. Any thread may call this."""
@@ -273,9 +301,7 @@ class ProjectRun:
         self.workspace.end_processes()
 
     def wait_until_over(self) -> None:
-        """Wait up to 2 s until threads of the workflow have logged the end of their calls and
-        processes.
-        """
+        """Wait up to 2 s until threads have logged the end of their calls and processes."""
         for _ in range(100):  # counted: a machine that stands still costs one of them
             if not self.models.log.running and self.workspace.wait_until_over(0):
                 return
@@ -283,18 +309,19 @@ class ProjectRun:
 
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run, builds included, for log sinks."""
-        self._keep_diff(
-            "all-changes.diff", self._diff_for_sinks("all-changes.diff", self.changes.diff)
-        )
+        name = "all-changes.diff"
+        self._keep_diff(name, self._diff_for_sinks(name, self.changes.diff))
 
     @contextmanager
     def _record_changes(self, changes: Sequence[Change]) -> Iterator[None]:
-        """Take a checkpoint before the first write and log the applied changes, while holding the
-        tree lock.
+        """Take a checkpoint before the first write, and log the applied changes.
+
+        The tree lock is held meanwhile.
         """
-        written = tuple(change.path for change in changes if change.content is not None)
         lstat = self.workspace.project.lstat
-        deleted = tuple(each.path for each in changes if each.content is None and lstat(each.path))
+        written = tuple(change.path for change in changes if change.content is not None)
+        paths_to_delete = [change.path for change in changes if change.content is None]
+        deleted = tuple(path for path in paths_to_delete if lstat(path))
         with self.changes.lock, STOP.hold():
             self.changes.look()
             name = numbered(self.models.log.last_number, "changes.diff")
@@ -307,16 +334,20 @@ class ProjectRun:
 
     def _diff_for_sinks(self, name: str, make: Callable[..., str | bytes]) -> str | bytes:
         """Return a diff, empty if there are no sinks or the diff is too large."""
+        if not self.keeps_diffs:
+            return ""
         try:
-            return make(most=LARGEST_DIFF) if self.keeps_diffs else ""
+            return make(most=LARGEST_DIFF)
         except NotReady as error:
             self.log.add_warning(f"{name} is not in the log: {error.message}")
             return ""
 
     def _keep_diff(self, name: str, text: str | bytes) -> str | None:
         """Write a diff, if there is one. Ignore a full disk, so that the event is still logged."""
+        if not text:
+            return None
         with suppress(NotReady):
-            return self.keep(name, text).name if text else None
+            return self.keep(name, text).name
         return None
 
     def _require_writes(self) -> None:
@@ -336,8 +367,9 @@ class ProjectRun:
         isolation_required: bool = False,
         saves: str = "ran",
     ) -> ProcessResult:
-        """Run a process between two checkpoints, so that it is known who wrote what; `saves` labels
-        the second.
+        """Run a process between two checkpoints, which tell who wrote what.
+
+        `saves` labels the second one.
         """
         if self.writes:
             self.changes.look()
@@ -348,7 +380,8 @@ class ProjectRun:
             self.log.add_warning(warning)
         # The integrity check of an unisolated process covers the host's own state: nothing else may
         # write it meanwhile.
-        with self.log.nested(), self.changes.lock if sandbox == "off" else nullcontext():
+        lock = self.changes.lock if sandbox == "off" else nullcontext()
+        with self.log.nested(), lock:
             self.emit(events.ProcessStarted(tuple(argv), sandbox, log=log.name))
             started = time.monotonic()
             self.changes.running.add(log.name)

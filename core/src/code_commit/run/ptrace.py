@@ -8,8 +8,7 @@ _PR_SET_DUMPABLE = 4
 
 
 def disable_ptrace() -> None:
-    """Keep the user's other processes from tracing this one and from reading its memory and
-    environment.
+    """Keep the user's other processes from tracing this one and from reading its memory.
 
     This works on Linux (prctl(2), PR_SET_DUMPABLE) and does nothing elsewhere. It also disables
     core dumps. Root can still read the memory, and child processes are not affected.

@@ -1,6 +1,4 @@
-"""What people learn of operations that put files back: what stayed, what may be theirs, and what a
-kill left.
-"""
+"""What people learn of operations that put files back: what stayed, and what may be theirs."""
 
 from __future__ import annotations
 
@@ -19,9 +17,7 @@ _NAMED = 20  # paths in one message
 
 
 def describe_put_back(put_back: PutBack) -> Iterator[str]:
-    """Yield a line for files that stay because a person changed them, and for files that may be a
-    person's.
-    """
+    """Yield a line for files that a person changed, and for files that may be a person's."""
     if put_back.edited:
         paths = join_paths(put_back.edited, _NAMED)
         yield f"not restored, because somebody changed them after the run wrote them: {paths}"

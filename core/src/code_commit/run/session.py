@@ -1,4 +1,4 @@
-"""Run one workflow: open the project and the run folder, call the workflow, and record its ending."""
+"""Run one workflow: open the project and the run folder, call it, and record its ending."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from code_commit.imports import import_object
@@ -27,7 +28,7 @@ from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_proje
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.put_back import take_killed_trials
 from code_commit.threads import Worker
-from code_commit_workspace import STOP
+from code_commit_workspace import STOP, ProcessResult
 from code_commit_workspace.words import describe, join_paths, traceback_of
 
 _DIFF = "`code-commit runs diff` shows what the run changed"
@@ -60,7 +61,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     STOP.begin_work()
     STOP.check()
     plugin_host = registry.plugin_host
-    roles = () if plan.workflow.roles is None else plan.workflow.roles or ("default",)
+    roles = _roles_of(plan)
     for role in roles:
         # An unknown model ends here, before the lock is taken.
         resolve(registry, plan.settings, role)
@@ -68,19 +69,21 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     with ExitStack() as stack:
         workspace, keys = open_project(plan, registry, stack)
         services = Services(
-            registry, plan.settings, keys, workspace.redactor, plan.environ, plan.root
+            registry,
+            plan.settings,
+            keys,
+            redactor=workspace.redactor,
+            environ=plan.environ,
+            root=plan.root,
         )
         # Before the run folder exists: `replay/latest` must not be this run.
         tokens = [services.of(role)[0].token for role in roles]
         log = open_log(plan, plugin_host, workspace, token=next(filter(None, tokens), None))
         stack.enter_context(redirect_stdout(sys.stderr))  # a plugin's prints are not results
-        # The host's sinks come first: they also show errors of the next steps.
-        for plugin in (each for each in plugin_host.plugins if each.distribution == HOST):
-            for _, sink in plugin_host.collect(
-                "code_commit_log_sinks", {"plan": lambda _: plan}, only=plugin
-            ):
-                log.add_sink(HOST, sink, plugin=sink.name)
-        take_back = f"{_DIFF}, {_UNDO}" if "runs" in registry.commands else _UNDO
+        _add_host_sinks(plan, plugin_host, log)
+        take_back = _UNDO
+        if "runs" in registry.commands:
+            take_back = f"{_DIFF}, {_UNDO}"
         state = _RunState(log, plan.plugin, take_back)
         with _record_ending(state, endings, stack):
             _report_failures(plugin_host, log, plan.environ)
@@ -93,10 +96,35 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             with _clean_up(run, state, stack), STOP.calling(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(
-                    value, Result, outcome=Outcome, summary=str, data=Mapping, hint=str
+                    value,
+                    Result,
+                    outcome=Outcome,
+                    summary=str,
+                    data=Mapping,
+                    hint=str,
                 )
-    registry.plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
+    plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
     return endings[0]
+
+
+def _roles_of(plan: RunPlan) -> tuple[str, ...]:
+    """Return the roles of the models that the workflow calls."""
+    roles = plan.workflow.roles
+    if roles is None:
+        return ()
+    return roles or ("default",)
+
+
+def _add_host_sinks(
+    plan: RunPlan,
+    plugin_host: PluginHost,
+    log: RunLog,
+) -> None:
+    """Add the sinks of the host. They come first, and also show errors of the next steps."""
+    arguments = {"plan": lambda _plugin: plan}
+    for plugin in [plugin for plugin in plugin_host.plugins if plugin.distribution == HOST]:
+        for _, sink in plugin_host.collect("code_commit_log_sinks", arguments, only=plugin):
+            log.add_sink(HOST, sink, plugin=sink.name)
 
 
 @dataclass(slots=True)
@@ -122,13 +150,14 @@ class _RunState:
         try:
             yield
         except BaseException as error:  # noqa: BLE001 - becomes the run's ending
-            if self.error is None:
-                where = f" in a workflow of {self.plugin.distribution}"
-                is_of_host = self.plugin.distribution == HOST
-                # Now: a signal that comes later changes nothing.
-                self.error, self.reported = error, as_reported(error, "" if is_of_host else where)
-            else:
+            if self.error is not None:
                 self.log.add_warning(f"while the run ended: {describe(error)}")
+                return
+            where = ""
+            if self.plugin.distribution != HOST:
+                where = f" in a workflow of {self.plugin.distribution}"
+            self.error = error
+            self.reported = as_reported(error, where)  # now: a later signal changes nothing
 
     @property
     def reached(self) -> bool:
@@ -140,50 +169,58 @@ class _RunState:
 
     def note_changes(self) -> None:
         """Unless the goal was reached, note which files stay changed, and why a build is red."""
-        if self.run is not None and not (self.reached or self.changed):
-            self.changed = self.run.changes.paths()
-            self.notes = (
-                (f"files stay changed: {join_paths(self.changed)}",) if self.changed else ()
-            )
-            if (red := self.run.last_build) and not red.passed:
-                last, log = red.last_lines(), red.log.relative_to(self.run.root)
-                self.notes = (
-                    f"the last lines of {log}:\n{last}" if last else "the build printed nothing",
-                    *self.notes,
-                )
+        if self.run is None or self.reached or self.changed:
+            return
+        self.changed = self.run.changes.paths()
+        notes = []
+        build = self.run.last_build
+        if build and not build.passed:
+            notes.append(_describe_output(build, self.run.root))
+        if self.changed:
+            notes.append(f"files stay changed: {join_paths(self.changed)}")
+        self.notes = tuple(notes)
 
     @property
     def data(self) -> dict[str, Any]:
         """Return the data of `run.finished`."""
-        data = dict(self.result.data) if self.result and not self.error else {}
-        more = {
-            "changed": list(self.changed),
-            "hint": "" if self.reached else self.log.redactor.text(self._hint()),
-        }
-        return data | {name: value for name, value in more.items() if value}
+        data: dict[str, Any] = {}
+        if self.result and not self.error:
+            data |= self.result.data
+        if self.changed:
+            data["changed"] = list(self.changed)
+        hint = self.log.redactor.text(self._hint())
+        if hint and not self.reached:
+            data["hint"] = hint
+        return data
 
     def _hint(self) -> str:
         hint = self._describe()[2]
-        may_undo = self.changed or (self.may_undo and not hint)
-        return "; ".join(filter(None, [hint, self.take_back if may_undo else ""]))
+        if not hint and (self.changed or self.may_undo):
+            return self.take_back
+        if self.changed:
+            return f"{hint}; {self.take_back}"
+        return hint
 
     def ending(self) -> RunEnding:
+        """Return how the run ended, without keys."""
         exit_code, summary, _ = self._describe()
-        trace = traceback_of(self.error) if self.error else ""
-        summary, hint, trace = map(self.log.redactor.text, (summary, self._hint(), trace))
-        cost = describe_cost(self.log.document.fields)
+        trace = ""
+        if self.error:
+            trace = traceback_of(self.error)
+        without_keys = self.log.redactor.text
         return RunEnding(
             self.log.folder,
             exit_code,
-            summary,
-            hint,
-            trace,
-            self.notes,
-            cost,
-            self.log.late_failures,
+            summary=without_keys(summary),
+            hint=without_keys(self._hint()),
+            trace=without_keys(trace),
+            notes=self.notes,
+            cost=describe_cost(self.log.document.fields),
+            late_failures=self.log.late_failures,
         )
 
     def _describe(self) -> tuple[ExitCode, str, str]:
+        """Return the exit code, the summary and the hint."""
         if self.reported is None:
             result: Any = self.result  # there is one where there is no error
             return ExitCode(result.outcome.value), result.summary, result.hint
@@ -192,19 +229,30 @@ class _RunState:
     def say_last_words(self, place: str) -> None:
         """Log the end of a run that did not end by itself after a signal."""
         summary = f"interrupted, at {place}"
-        wrote = self.run is not None and self.run.changes.start is not None
-        hint = self.take_back if wrote else ""
         lines = f"error: {summary}\n"
-        if hint:
-            lines += f"hint: {hint}\n"
+        data = {}
+        if self.run is not None and self.run.changes.start is not None:  # it may have written
+            lines += f"hint: {self.take_back}\n"
+            data["hint"] = self.take_back
         # First, unless nobody reads it: the last event may wait for the reader of stdout.
         if select.select([], [2], [], 0)[1]:
             os.write(2, lines.encode("utf-8", "replace"))
-        self.log.finish(ExitCode.INTERRUPTED, summary, {"hint": hint} if hint else {})
+        self.log.finish(ExitCode.INTERRUPTED, summary, data)
+
+
+def _describe_output(build: ProcessResult, root: Path) -> str:
+    last_lines = build.last_lines()
+    if not last_lines:
+        return "the build printed nothing"
+    return f"the last lines of {build.log.relative_to(root)}:\n{last_lines}"
 
 
 @contextmanager
-def _record_ending(state: _RunState, endings: list[RunEnding], stack: ExitStack) -> Iterator[None]:
+def _record_ending(
+    state: _RunState,
+    endings: list[RunEnding],
+    stack: ExitStack,
+) -> Iterator[None]:
     """Log the last event, also if the block raises. A signal that comes later changes nothing."""
     STOP.last_words = state.say_last_words
     with state.keep_error():
@@ -219,14 +267,19 @@ def _record_ending(state: _RunState, endings: list[RunEnding], stack: ExitStack)
 
 
 @contextmanager
-def _clean_up(run: ProjectRun, state: _RunState, stack: ExitStack) -> Iterator[None]:
-    """End running calls and processes, restore the files for `--on-failure restore`, call
-    `after_run`.
+def _clean_up(
+    run: ProjectRun,
+    state: _RunState,
+    stack: ExitStack,
+) -> Iterator[None]:
+    """Clean up after the block.
 
-    An error in one step does not skip the next. The first error is the run's. No signal ends a
-    step: the workflow has decided.
+    End running calls and processes, restore the files for `--on-failure restore`, and call
+    `after_run`. An error in one step does not skip the next. The first error is the run's. No
+    signal ends a step: the workflow has decided.
     """
-    state.run, interactive = run, run.plan.workflow.interactive
+    state.run = run
+    interactive = run.plan.workflow.interactive
     with state.keep_error():
         yield
     stack.enter_context(STOP.hold())
@@ -248,19 +301,26 @@ def _clean_up(run: ProjectRun, state: _RunState, stack: ExitStack) -> Iterator[N
         _call_after_run(run, state, run.plan.settings.after_run_timeout_seconds)
 
 
-def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
+def _call_after_run(
+    run: ProjectRun,
+    state: _RunState,
+    seconds: float,
+) -> None:
     """Call the hook of each plugin in turn, each for at most `seconds`.
 
     Each call runs in a daemon thread, so that a hanging one does not block the run. A signal ends
     the wait and skips the remaining plugins.
     """
-    known = state.ending()
+    run_ending = state.ending()
+    exit_code = run_ending.exit_code
     data = run.log.redactor.json(state.data)
-    ending = Ending(known.exit_code.outcome, int(known.exit_code), known.summary, data)
-    was_interrupted = known.exit_code is ExitCode.INTERRUPTED
+    ending = Ending(exit_code.outcome, int(exit_code), run_ending.summary, data)
+    was_interrupted = exit_code is ExitCode.INTERRUPTED
     if was_interrupted:  # also by a plugin that raised KeyboardInterrupt
         seconds = min(seconds, _INTERRUPTED_SECONDS)
-    for plugin in [each for each in run.plugin_host.plugins if hasattr(each.code, AFTER_RUN)]:
+    for plugin in run.plugin_host.plugins:
+        if not hasattr(plugin.code, AFTER_RUN):
+            continue
         if STOP.is_set and not was_interrupted:
             return
         call = partial(copy_context().run, _call, run, plugin, ending)
@@ -271,32 +331,37 @@ def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
 
 
 def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
-    arguments = {**run.given, "run": run.after, "ending": lambda _: ending}
+    arguments = {**run.hook_arguments, "run": run.after, "ending": lambda _plugin: ending}
     run.log.sender.set((plugin.name, plugin.distribution))  # in the context of this thread
     try:
         for _, line in run.plugin_host.collect(AFTER_RUN, arguments, only=plugin):
             if isinstance(line, str):
                 run.emit(MessageLogged(line))
             else:
-                run.plugin_host.reject(
-                    plugin, AFTER_RUN, f"it must return a string or None, not {type(line).__name__}"
-                )
+                error_text = f"it must return a string or None, not {type(line).__name__}"
+                run.plugin_host.reject(plugin, AFTER_RUN, error_text)
     except BaseException as error:  # noqa: BLE001 - `collect` passes a plugin's KeyboardInterrupt on
         run.plugin_host.reject(plugin, AFTER_RUN, describe(error))
 
 
-def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
+def _report_failures(
+    plugin_host: PluginHost,
+    log: RunLog,
+    environ: Mapping[str, str],
+) -> None:
     from code_commit_workspace import Redactor
 
     def report(failure: PluginFailure) -> None:
-        # A plugin that did not load declares no variable of its key: redact whatever looks like
-        # one.
+        # A plugin that did not load declares no variables: redact whatever looks like a key.
         redactor = Redactor()
         redactor.add_likely(environ)
-        error = redactor.text(failure.error)
-        log.emit(
-            PluginFailed(failure.plugin, failure.distribution, stage=failure.stage, error=error)
+        event = PluginFailed(
+            plugin=failure.plugin,
+            distribution=failure.distribution,
+            stage=failure.stage,
+            error=redactor.text(failure.error),
         )
+        log.emit(event)
 
     plugin_host.on_failure = report
     for failure in plugin_host.failures:

@@ -1,6 +1,4 @@
-"""What a run did to the files of the project: the checkpoints around each change, and who wrote
-between them.
-"""
+"""What a run did to the files of the project, and who wrote what, by checkpoints."""
 
 from __future__ import annotations
 
@@ -31,7 +29,8 @@ class TreeChanges:
     """
 
     def __init__(self, workspace: Workspace, log: RunLog) -> None:
-        self._workspace, self._log = workspace, log
+        self._workspace = workspace
+        self._log = log
         self.run = log.run
         self.lock = threading.RLock()
         self.start: str | None = None
@@ -51,23 +50,23 @@ class TreeChanges:
         """Take the checkpoint from before the first write, unless there is one."""
         if self.start is None:
             self.start = self.latest = self._take("start", Writers(process=False))
-            self._responses, self._process_ran = {}, False
+            self._forget_writes()
 
     def look(self) -> None:
-        """Save what is there now, before the run writes: what differs from the last checkpoint is
-        somebody else's.
+        """Save what is there now, before the run writes.
+
+        What differs from the last checkpoint is somebody else's.
         """
         with self.lock:
             if self.start is None:
                 self.begin()
-                return
-            # Each change set has a checkpoint.
-            self._save(self._label, unless="" if self._responses else self.latest)
+            elif self._responses:
+                self._save(self._label)  # each change set has a checkpoint
+            else:
+                self._save(self._label, unless=self.latest)
 
     def save(self, label: str) -> None:
-        """Take a checkpoint, and warn of files that other programs execute and that a process
-        wrote.
-        """
+        """Take a checkpoint, and warn of executable files that a process wrote."""
         with self.lock:
             self._save(label)
 
@@ -75,8 +74,10 @@ class TreeChanges:
         """Note what a response wrote and deleted, and take a checkpoint of it."""
         checkpoints = self._workspace.checkpoints
         for change in changes:
-            content = change.content
-            self._responses[change.path] = None if content is None else checkpoints.blob_of(content)
+            blob = None
+            if change.content is not None:
+                blob = checkpoints.blob_of(change.content)
+            self._responses[change.path] = blob
         with suppress(CodeCommitError):  # the next checkpoint has them, or fails
             self._save("applied")
 
@@ -91,33 +92,32 @@ class TreeChanges:
             checkpoints.note_green(checkpoints.tree_of(self.latest))
 
     def save_end(self) -> None:
-        """Take the last checkpoint, so that `undo` knows the final tree, including writes of
-        commands and restores.
+        """Take the last checkpoint, so that `undo` knows the final tree.
+
+        It includes what commands wrote and what was restored.
         """
-        if self.start and (self._responses or self._may_differ_by_process):
-            try:
-                self.save("applied" if self._responses else "end")
-            except CodeCommitError as error:
-                self._log.add_warning(
-                    f"`undo` may miss the last changes of this run: {error.message}"
-                )
+        if not self.start or not (self._responses or self._may_differ_by_process):
+            return
+        label = "applied" if self._responses else "end"
+        try:
+            self.save(label)
+        except CodeCommitError as error:
+            self._log.add_warning(f"`undo` may miss the last changes of this run: {error.message}")
 
     @contextmanager
     def trial(self) -> Iterator[TreeTrial]:
-        """Put back what responses, builds and commands change in the block, unless its `keep` is
-        called.
-        """
+        """Put back what the run changes in the block, unless `keep` of the trial is called."""
         with self.lock:
             self.look()
             trial = TreeTrial(self, self._workspace, self.latest)
-            wrote = self._wrote
+            wrote_before = self._wrote
             try:
                 yield trial
             finally:
-                if not trial.kept:
+                if not trial.is_kept:
                     with STOP.hold():
                         self._end_trial(trial)
-                        self._wrote = wrote
+                        self._wrote = wrote_before
 
     def _end_trial(self, trial: TreeTrial) -> None:
         self.look()
@@ -132,8 +132,9 @@ class TreeChanges:
     def limit(
         self, paths: Sequence[str], keep_diff: Callable[[bytes], object]
     ) -> Iterator[list[str]]:
-        """Put back what commands in the block change in files other than `paths`; the list gets the
-        paths.
+        """Put back what commands in the block change in files other than `paths`.
+
+        The value is a list, which gets the paths that were put back.
         """
         self.look()
         before = self.latest
@@ -155,16 +156,16 @@ class TreeChanges:
         What people wrote meanwhile stays.
         """
         with self.lock, STOP.hold():
-            if self.start is not None:
-                self.look()
-                put_back = self.put_back("restore")
-                self._wrote = False
-                self._log.emit(
-                    ChangesUndone(
-                        put_back.paths, reason, edited=put_back.edited, unclaimed=put_back.unclaimed
-                    )
-                )
-                self.report(put_back)
+            if self.start is None:
+                return
+            self.look()
+            put_back = self.put_back("restore")
+            self._wrote = False
+            event = ChangesUndone(
+                put_back.paths, reason, edited=put_back.edited, unclaimed=put_back.unclaimed
+            )
+            self._log.emit(event)
+            self.report(put_back)
 
     def report(self, put_back: PutBack) -> None:
         """Name the files where a person wrote, and those where a person may have written."""
@@ -172,9 +173,7 @@ class TreeChanges:
             self._log.add_warning(text)
 
     def paths(self) -> tuple[str, ...]:
-        """Return the visible files that the run changed and that stay changed, as of the last
-        checkpoint.
-        """
+        """Return the visible files that the run changed and that differ at the last checkpoint."""
         if self.start is None:
             return ()
         return tuple(sorted(self._workspace.checkpoints.still_changed(self.run)))
@@ -185,11 +184,9 @@ class TreeChanges:
         Raises:
             NotReady: it is larger than `most` bytes.
         """
-        return (
-            self._workspace.checkpoints.diff(self.start, self.latest, most=most)
-            if self.start
-            else b""
-        )
+        if not self.start:
+            return b""
+        return self._workspace.checkpoints.diff(self.start, self.latest, most=most)
 
     @property
     def _label(self) -> str:
@@ -224,14 +221,25 @@ class TreeChanges:
         writers = Writers(dict(self._responses), by_process)
         self.latest = self._take(label, writers, unless=unless)
         is_of_run = by_process or bool(self._responses)
-        self._responses, self._process_ran = {}, False
+        self._forget_writes()
         checkpoints = self._workspace.checkpoints
         self._wrote |= is_of_run and not checkpoints.equal(before, self.latest)
         if by_process:
             for text in self._workspace.executed(checkpoints.written(before, self.latest)):
                 self._log.add_warning(text)
 
-    def _take(self, label: str, writers: Writers, *, unless: str = "") -> str:
+    def _forget_writes(self) -> None:
+        """Begin to note what is written after a checkpoint."""
+        self._responses = {}
+        self._process_ran = False
+
+    def _take(
+        self,
+        label: str,
+        writers: Writers,
+        *,
+        unless: str = "",
+    ) -> str:
         take = self._workspace.checkpoints.take
         return take(self.run, label, writers=writers, unless=unless, warn=self._log.add_warning)
 
@@ -239,15 +247,21 @@ class TreeChanges:
 class TreeTrial:
     """A part of a run whose changes are put back at its end. Implements `Trial`."""
 
-    def __init__(self, changes: TreeChanges, workspace: Workspace, begin: str) -> None:
-        self._changes, self._workspace = changes, workspace
+    def __init__(
+        self,
+        changes: TreeChanges,
+        workspace: Workspace,
+        begin: str,
+    ) -> None:
+        self._changes = changes
+        self._workspace = workspace
         self.begin = begin
-        self.kept = False
+        self.is_kept = False
         self._original: PutBack | None = None
 
     def keep(self) -> None:
         """Keep the changes of the trial."""
-        self.kept = True
+        self.is_kept = True
 
     def show_original(self) -> None:
         """Put the files back as they were before the run, until the trial ends.

@@ -20,8 +20,10 @@ def array_piece(lines: Sequence[bytes], *, is_first: bool) -> bytes:
     """
     if not lines:
         return b""
-    start = b"[\n" if is_first else b",\n"
-    return start + b",\n".join(lines)
+    elements = b",\n".join(lines)
+    if is_first:
+        return b"[\n" + elements
+    return b",\n" + elements
 
 
 def close_array(path: Path) -> None:

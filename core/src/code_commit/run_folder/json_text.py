@@ -1,6 +1,4 @@
-"""Convert values to strict JSON, and read lines of JSON that a hostile or killed process may have
-written.
-"""
+"""Convert values to strict JSON, and read lines of JSON from a hostile or killed process."""
 
 from __future__ import annotations
 
@@ -13,6 +11,7 @@ from typing import Any
 
 from code_commit_workspace import STOP, open_regular
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONGEST_LINE = 64 * 1024 * 1024  # bytes
 
@@ -28,7 +27,7 @@ def to_json(value: object) -> Any:
         ValueError: a number in it is not finite.
     """
     text = json.dumps(value, default=_plain, ensure_ascii=False, allow_nan=False)
-    return json.loads(re.sub("[\ud800-\udfff]", lambda found: rf"\\u{ord(found[0]):04x}", text))
+    return json.loads(_SURROGATE.sub(lambda match: rf"\\u{ord(match[0]):04x}", text))
 
 
 def json_document(value: object) -> str:
@@ -46,14 +45,14 @@ def json_document(value: object) -> str:
 
 
 def join_surrogates(text: str) -> str:
-    """Return `text` with each surrogate pair as one character: JSON strings may split a character
-    between them.
-    """
+    """Return `text` with each surrogate pair as the character that JSON split into it."""
     if text.isascii():
         return text
-    return _PAIR.sub(
-        lambda found: found[0].encode("utf-16", "surrogatepass").decode("utf-16"), text
-    )
+    return _PAIR.sub(_joined, text)
+
+
+def _joined(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16", "surrogatepass").decode("utf-16")
 
 
 def _plain(value: object) -> Any:

@@ -27,10 +27,13 @@ class LineFile:
         Raises:
             OSError: it cannot be written, or only in part.
         """
-        rest = memoryview(b"\n" + line if self._torn else line)
-        while rest:
+        if self._torn:
+            line = b"\n" + line
+        unwritten = memoryview(line)
+        while unwritten:
             self._torn = True
-            rest = rest[os.write(self._handle, rest) :]
+            size = os.write(self._handle, unwritten)
+            unwritten = unwritten[size:]
         self._torn = False
 
     def close(self) -> None:

@@ -1,10 +1,10 @@
-"""Folders in a project for output, such as the logs of runs: create one, and list them. git does
-not show them.
+"""Folders in a project for output, such as the logs of runs: create one, and list them.
+
+git does not show them.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import stat
@@ -73,30 +73,28 @@ class OutputFolder:
 
     @classmethod
     def _make_in(cls, handle: int, above: Path, name: str) -> Self:
-        taken, count = name, 1
+        free_name = name
+        count = 1
         while True:
             try:
-                os.mkdir(taken, 0o700, dir_fd=handle)
+                os.mkdir(free_name, 0o700, dir_fd=handle)
             except FileExistsError:
                 count += 1
-                taken = f"{name}-{count}"
+                free_name = f"{name}-{count}"
             else:
-                return cls(above / taken, os.open(taken, FOLDER, dir_fd=handle))
+                return cls(above / free_name, os.open(free_name, FOLDER, dir_fd=handle))
 
     def reserve(self, *names: str) -> int:
-        """Reserve `names` and return their count: the lowest one for which `counted` gives no name
-        in use.
+        """Reserve `names`, and return the lowest count for which `counted` gives unused names.
 
         Raises:
             ValueError: one is not a plain name.
         """
         names = tuple(map(plain_name, names))
         with self._names:
-            count = next(
-                n
-                for n in itertools.count(1)
-                if self._reserved.isdisjoint(counted(name, n) for name in names)
-            )
+            count = 1
+            while not self._reserved.isdisjoint(counted(name, count) for name in names):
+                count += 1
             self._reserved.update(counted(name, count) for name in names)
             return count
 
@@ -109,17 +107,23 @@ class OutputFolder:
         """
         _write(os.open(plain_name(name), EMPTIED_FILE, 0o600, dir_fd=self.handle), content)
 
-    def append(self, name: str, content: bytes, *, create: bool = False) -> None:
+    def append(
+        self,
+        name: str,
+        content: bytes,
+        *,
+        create: bool = False,
+    ) -> None:
         """Append to a file; with `create`, create it first if it does not exist.
 
         Raises:
             OSError: it cannot be written, does not exist, or is a link.
             ValueError: `name` is not a plain name.
         """
-        _write(
-            os.open(plain_name(name), _APPEND | os.O_CREAT * create, 0o600, dir_fd=self.handle),
-            content,
-        )
+        flags = _APPEND
+        if create:
+            flags |= os.O_CREAT
+        _write(os.open(plain_name(name), flags, 0o600, dir_fd=self.handle), content)
 
     def replace(self, name: str, content: bytes) -> None:
         """Replace a file atomically: readers see the old content or the new.
@@ -161,9 +165,9 @@ def output_folders(above: Path) -> list[Path]:
         return []
     try:
         folders = [
-            each
-            for each in above.iterdir()
-            if _NAME.fullmatch(each.name) and _is_plain_folder(each)
+            path
+            for path in above.iterdir()
+            if _NAME.fullmatch(path.name) and _is_plain_folder(path)
         ]
     except OSError as error:
         raise NotReady(
@@ -191,19 +195,24 @@ def plain_name(name: str) -> str:
 
 
 def counted(name: str, count: int | str) -> str:
-    """Return `name` with a number: `query.txt`, `query-2.txt`, …; or with a word:
-    `query-try-1.txt`.
+    """Return `name` with a number, as in `query-2.txt`, or with a word, as in `query-try-1.txt`.
+
+    The first name has no number.
     """
     if count == 1:
         return name
     stem, dot, suffix = name.rpartition(".")
-    return f"{stem}-{count}.{suffix}" if dot else f"{name}-{count}"
+    if not dot:
+        return f"{name}-{count}"
+    return f"{stem}-{count}.{suffix}"
 
 
 def _age(folder: Path) -> tuple[str, int, str]:
     """Return a sort key: the time, then the number of the folder among those of the same second."""
-    named = _NAME.fullmatch(folder.name)
-    return (named[1], int(named[3] or 1), folder.name) if named else (folder.name, 1, "")
+    match = _NAME.fullmatch(folder.name)
+    if match is None:
+        return folder.name, 1, ""
+    return match[1], int(match[3] or 1), folder.name
 
 
 def _open_or_make(path: Path) -> int:
@@ -214,9 +223,9 @@ def _open_or_make(path: Path) -> int:
         except FileExistsError:
             mode = os.stat(path.name, dir_fd=parent, follow_symlinks=False).st_mode
             if not stat.S_ISDIR(mode):
-                what = "a link" if stat.S_ISLNK(mode) else "not a folder"
+                kind = "a link" if stat.S_ISLNK(mode) else "not a folder"
                 raise NotReady(
-                    f"{path} is {what}", hint="move it away: code-commit writes the run log there"
+                    f"{path} is {kind}", hint="move it away: code-commit writes the run log there"
                 ) from None
         return os.open(path.name, FOLDER, dir_fd=parent)
     finally:

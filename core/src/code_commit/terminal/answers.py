@@ -15,10 +15,11 @@ _EDIT = "e"
 
 
 def read_answer(
-    show: Callable[[], object], root: Path | None = None, draft: str | None = None
+    show: Callable[[], object],
+    root: Path | None = None,
+    draft: str | None = None,
 ) -> str | None:
-    """Ask a question with `show` and return the answer from stdin without its line ending; None at
-    the end of input.
+    """Ask a question with `show`, and return the answer from stdin, or None at the end of input.
 
     Input that was typed on a terminal before the question is dropped: it cannot be an answer.
 
@@ -34,14 +35,13 @@ def read_answer(
     while True:
         answer = _read_block()
         while draft is not None and answer is not None and answer.endswith("\\"):
-            more = _read_block()
-            answer = f"{answer[:-1]}\n{more or ''}" if more is not None else answer[:-1]
-        if (
-            draft is None
-            or answer is None
-            or answer.strip() != _EDIT
-            or not (_on_terminal() and sys.stdout.isatty())
-        ):
+            answer = answer.removesuffix("\\")
+            next_block = _read_block()
+            if next_block is not None:
+                answer += f"\n{next_block}"
+        if draft is None or answer is None or answer.strip() != _EDIT:
+            return answer
+        if not (_on_terminal() and sys.stdout.isatty()):
             return answer
         try:
             from code_commit.terminal.editor import edited
@@ -66,10 +66,14 @@ def _on_terminal() -> bool:
 
 def _read_block() -> str | None:
     """Read a line, and the rest of a pasted block."""
-    lines = [line := _read_line()]
+    line = _read_line()
+    if not line:
+        return None
+    block = line
     while line and _on_terminal() and _has_more():
-        lines.append(line := _read_line())
-    return b"".join(lines).decode("utf-8", "replace").rstrip("\r\n") if lines[0] else None
+        line = _read_line()
+        block += line
+    return block.decode("utf-8", "replace").rstrip("\r\n")
 
 
 def _read_line() -> bytes:
@@ -84,9 +88,10 @@ def _read_line() -> bytes:
     with suppress(OSError):
         while not line.endswith(b"\n"):
             STOP.wait_for_input(handle)
-            if not (letter := os.read(handle, 1)):
+            byte = os.read(handle, 1)
+            if not byte:
                 break
-            line += letter
+            line += byte
     return bytes(line)
 
 

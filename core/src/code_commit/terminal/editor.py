@@ -13,16 +13,20 @@ from code_commit_workspace.words import describe_ending
 
 
 def edited(draft: str, root: Path) -> str:
-    """Open `draft` in the user's editor (VISUAL or EDITOR, by default vi) and return the edited
-    text.
+    """Open `draft` in the user's editor, and return the edited text.
+
+    The editor is VISUAL or EDITOR, by default vi.
 
     Raises:
         OSError, ValueError: there is no editor, or it failed; the message says why.
         Interrupted: a signal came.
     """
     command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
-    name = command[0] if command else ""
-    program = name if "/" in name else find_program(name, root)
+    program: str | None = None
+    if command:
+        program = command[0]
+        if "/" not in program:
+            program = find_program(program, root)
     if not program:
         raise ValueError("no editor was found; set the variable EDITOR")
     with tempfile.TemporaryDirectory(prefix="code-commit-") as folder:
@@ -32,8 +36,8 @@ def edited(draft: str, root: Path) -> str:
             subprocess.Popen([program, *command[1:], str(file)]) as process,
             STOP.calling(process.terminate),  # so that the editor may clean up
         ):
-            ended = process.wait()
+            exit_code = process.wait()
         STOP.check()
-        if ended:
-            raise ValueError(f"{command[0]} {describe_ending(ended)}")
+        if exit_code:
+            raise ValueError(f"{command[0]} {describe_ending(exit_code)}")
         return file.read_text("utf-8", "replace").rstrip()

@@ -14,7 +14,12 @@ class PlainPainter:
     def __init__(self, stream: SafeStream) -> None:
         self._stream = stream
 
-    def print(self, prefix: str, text: str, style: str) -> None:  # noqa: ARG002 - for terminals
+    def print(
+        self,
+        prefix: str,
+        text: str,
+        style: str,  # noqa: ARG002 - for terminals
+    ) -> None:
         """Print `text` after `prefix`."""
         self.tick(prefix + _indented(text, len(prefix)))
 
@@ -38,7 +43,12 @@ class LivePainter(PlainPainter):
 
         super().__init__(stream)
         file = cast("IO[str]", stream)  # it has the methods that rich uses
-        self._console = Console(file=file, force_terminal=True, no_color=not color, highlight=False)
+        self._console = Console(
+            file=file,
+            force_terminal=True,
+            no_color=not color,
+            highlight=False,
+        )
         self._text = Text
         self._status = Text()  # on the screen
 

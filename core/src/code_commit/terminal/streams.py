@@ -80,7 +80,8 @@ class SafeStream:
 
         The interpreter flushes it at exit, and an error there would exit with 120.
         """
-        self.failure = None if isinstance(error, BrokenPipeError) else error
+        if not isinstance(error, BrokenPipeError):
+            self.failure = error
         stream, self._stream = self._stream, None
         if stream is not None:
             discard_output(stream)
@@ -88,26 +89,25 @@ class SafeStream:
 
 @contextmanager
 def stdout_aside() -> Iterator[None]:
-    """Redirect stdout to stderr, also for child processes, and restore the working directory at the
-    end.
+    """Redirect stdout to stderr, also for child processes; then restore the working directory.
 
     stdout may be a stream of JSON. Use this only while there is one thread.
     """
     folder = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)  # it may be unreadable
     try:
-        kept = os.dup(1)
+        saved_stdout = os.dup(1)
     except OSError:  # the caller closed it
-        kept = -1
+        saved_stdout = -1
     try:
         with redirect_stdout(sys.stderr):
-            if kept >= 0:
+            if saved_stdout >= 0:
                 with suppress(OSError):  # there is no stderr
                     os.dup2(2, 1)
             yield
     finally:
-        if kept >= 0:
-            os.dup2(kept, 1)
-            os.close(kept)
+        if saved_stdout >= 0:
+            os.dup2(saved_stdout, 1)
+            os.close(saved_stdout)
         os.fchdir(folder)
         os.close(folder)
 
@@ -124,11 +124,11 @@ def write_stdout(stream: TextIO, text: str) -> None:
             stream.write(text)
         stream.flush()
     except (OSError, ValueError) as error:
-        closed = getattr(error, "errno", None) == errno.EIO and S_ISCHR(
-            os.fstat(stream.fileno()).st_mode
-        )
+        is_closed = isinstance(error, BrokenPipeError)
+        if getattr(error, "errno", None) == errno.EIO:  # of a terminal that was closed
+            is_closed = S_ISCHR(os.fstat(stream.fileno()).st_mode)
         discard_output(stream)
-        if closed or isinstance(error, BrokenPipeError):
+        if is_closed:
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from None
         reason = getattr(error, "strerror", error)
         raise NotReady(
@@ -137,9 +137,7 @@ def write_stdout(stream: TextIO, text: str) -> None:
 
 
 def discard_output(stream: TextIO) -> None:
-    """Redirect `stream`, which cannot be written, to the null device, including its buffered
-    output.
-    """
+    """Redirect `stream`, which cannot be written, and its buffered output to the null device."""
     with suppress(OSError, ValueError, AttributeError):
         null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         try:

@@ -13,7 +13,10 @@ from code_commit_commit.response import DELETE, END, FENCE, MalformedResponse, f
 
 
 def reject_echo(
-    response: str, changes: Sequence[Change], instructions: str, foreign: Sequence[str]
+    response: str,
+    changes: Sequence[Change],
+    instructions: str,
+    foreign: Sequence[str],
 ) -> None:
     """Check that `response`, with the changes `changes`, repeats no block of its prompt.
 

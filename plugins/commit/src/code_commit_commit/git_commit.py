@@ -143,7 +143,11 @@ class GitCommit:
             )
 
     def _git(
-        self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        hooks: bool = False,
     ) -> bytes:
         return self._run.git(
             "-C", str(self._run.repository_root), *args, stdin=stdin, check=check, hooks=hooks

@@ -75,7 +75,9 @@ DEFAULT_REASONS = frozenset({LOCK_FILE, GENERATED, VENDORED, SECRET})
 
 
 def exclude_paths(
-    paths: Sequence[str], exclude: Sequence[str], tree: Tree | None = None
+    paths: Sequence[str],
+    exclude: Sequence[str],
+    tree: Tree | None = None,
 ) -> tuple[list[str], dict[str, str]]:
     """Return the `paths` to include, and the reason for each path that is left out by default.
 

@@ -105,7 +105,10 @@ def file_replacements(replacements: Iterable[Change]) -> str:
 
 
 def failure_text(
-    unusable: str, red: ProcessResult | None, returned: str = "", cannot_run: str = ""
+    unusable: str,
+    red: ProcessResult | None,
+    returned: str = "",
+    cannot_run: str = "",
 ) -> str:
     """Return why an attempt failed: why its response is `unusable`, and the output of the latest
     build, `red`.

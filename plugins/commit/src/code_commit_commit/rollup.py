@@ -22,7 +22,12 @@ _WAITING = 2  # batches
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[str]) -> Rollup:
+def roll_up(
+    workspace: Workspace,
+    *,
+    include: Sequence[str],
+    exclude: Sequence[str],
+) -> Rollup:
     """Write `agent-config/codeRollup.txt`, and the manifest to the state folder.
 
     The rollup contains every text file that git tracks or does not ignore and that a model may
@@ -62,7 +67,11 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
     return rollup
 
 
-def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, int]:
+def _collect(
+    tree: ProjectTree,
+    paths: Sequence[str],
+    file: BinaryIO,
+) -> tuple[Rollup, int]:
     """Write the rollup to `file`. Return it and its checksum.
 
     A thread checks, joins and writes one batch while the next is read.
@@ -108,7 +117,11 @@ def _reason(tree: ProjectTree, path: str, reason: str) -> str:
 
 
 def _write_manifest(
-    tree: ProjectTree, state: str, checksum: int, rollup: Rollup, more: Mapping[str, Sequence[str]]
+    tree: ProjectTree,
+    state: str,
+    checksum: int,
+    rollup: Rollup,
+    more: Mapping[str, Sequence[str]],
 ) -> None:
     """Write the manifest to the folder `state`: where each file is in the rollup, and `more`
     members.

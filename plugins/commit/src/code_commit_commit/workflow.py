@@ -80,7 +80,12 @@ def commit(run: Run) -> Result:
 class _Attempts:
     """Makes the attempts of a run, and knows what they changed."""
 
-    def __init__(self, run: Run, model: Model, seen: SeenFiles) -> None:
+    def __init__(
+        self,
+        run: Run,
+        model: Model,
+        seen: SeenFiles,
+    ) -> None:
         self._run = run
         self._model = model
         self._seen = seen
@@ -123,7 +128,10 @@ class _Attempts:
 
 
 def _result(
-    run: Run, attempt: Attempt, replacements: Replacements, git: GitCommit | None
+    run: Run,
+    attempt: Attempt,
+    replacements: Replacements,
+    git: GitCommit | None,
 ) -> Result | None:
     """Return the result of a run that ends with this attempt, or None if a repair may help."""
     if attempt.refused:
@@ -137,7 +145,11 @@ def _result(
     return None
 
 
-def _git_commit(run: Run, query: str, model: str) -> GitCommit | None:
+def _git_commit(
+    run: Run,
+    query: str,
+    model: str,
+) -> GitCommit | None:
     """Prepare the commit that the user asked for, if any.
 
     Raises:

@@ -42,7 +42,12 @@ class Cluster(Protocol):
     def slots(self) -> Mapping[str, int]:
         """Return how many units each worker can run at the same time."""
 
-    def start(self, key: str, order: Mapping[str, object], worker: str) -> None:
+    def start(
+        self,
+        key: str,
+        order: Mapping[str, object],
+        worker: str,
+    ) -> None:
         """Start a try on a worker."""
 
     def wait(self, seconds: float) -> Sequence[Ended]:
@@ -241,7 +246,12 @@ class Driver:
 
 
 def lost(
-    unit: Unit, number: int, reserved: float | None, error: str, *, seconds: float = 0.0
+    unit: Unit,
+    number: int,
+    reserved: float | None,
+    error: str,
+    *,
+    seconds: float = 0.0,
 ) -> Tried:
     """Return the record of a lost try. Its cost is unknown, so all of the reserved cost counts."""
     return Tried(

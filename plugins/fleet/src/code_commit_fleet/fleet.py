@@ -142,7 +142,12 @@ class Fleet:
         with opening as cluster:
             yield cluster
 
-    def order(self, unit: Unit, number: int, reserved: float | None) -> dict[str, object]:
+    def order(
+        self,
+        unit: Unit,
+        number: int,
+        reserved: float | None,
+    ) -> dict[str, object]:
         """Return what a worker needs to run a unit, without secrets."""
         settings = self.file.settings
         sandbox = "require" if self.arguments.scheduler else "auto"
@@ -165,7 +170,13 @@ class Fleet:
             "sandbox": self.arguments.sandbox or sandbox,
         }
 
-    def take(self, unit: Unit, number: int, data: bytes, reserved: float | None) -> Tried:
+    def take(
+        self,
+        unit: Unit,
+        number: int,
+        data: bytes,
+        reserved: float | None,
+    ) -> Tried:
         """Unpack a result, which is not trusted, and return its record.
 
         Raises:
@@ -188,7 +199,11 @@ class Fleet:
         return self._tried(unit, number, record, reserved)
 
     def _tried(
-        self, unit: Unit, number: int, record: Mapping[str, Any], reserved: float | None
+        self,
+        unit: Unit,
+        number: int,
+        record: Mapping[str, Any],
+        reserved: float | None,
     ) -> Tried:
         try:
             cost = record.get("cost")

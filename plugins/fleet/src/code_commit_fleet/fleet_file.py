@@ -132,7 +132,11 @@ def read_fleet_file(path: Path) -> FleetFile:
     return _Reader(path, text, table, lines).read()
 
 
-def _described(error: Any, file: str, lines: dict[tuple[str | int, ...], int]) -> str:
+def _described(
+    error: Any,
+    file: str,
+    lines: dict[tuple[str | int, ...], int],
+) -> str:
     """Return an error of pydantic as `fleet.toml:3: pilot: …`."""
     path = tuple(error["loc"])
     match error["type"]:
@@ -172,7 +176,11 @@ class _Reader:
     """Turns the tables of a file into repositories, and collects the errors."""
 
     def __init__(
-        self, path: Path, text: str, table: FleetTable, lines: dict[tuple[str | int, ...], int]
+        self,
+        path: Path,
+        text: str,
+        table: FleetTable,
+        lines: dict[tuple[str | int, ...], int],
     ) -> None:
         self.file = FleetFile(path, text, table, (), lines)
         self.folder = path.parent
@@ -292,7 +300,11 @@ class _Reader:
             self._error(where, f"from_file: {name} lists no repository")
 
     def _repository(
-        self, table: RepositoryTable, where: str, index: int, query: str | None
+        self,
+        table: RepositoryTable,
+        where: str,
+        index: int,
+        query: str | None,
     ) -> Repository | None:
         url = table.url or ""
         name = table.name or re.split(r"[/:]", url.rstrip("/").removesuffix(".git").rstrip("/"))[-1]
@@ -322,7 +334,13 @@ class _Reader:
             where=where,
         )
 
-    def _filled(self, query: str, name: str, table: RepositoryTable, where: str) -> str:
+    def _filled(
+        self,
+        query: str,
+        name: str,
+        table: RepositoryTable,
+        where: str,
+    ) -> str:
         """Return a query with the values of a repository in place of its placeholders."""
         extra = table.model_extra or {}
         values = {"name": name, **table.model_dump(exclude_none=True)}
@@ -335,7 +353,10 @@ class _Reader:
         return _PLACEHOLDER.sub(lambda match: str(values.get(match[1], "")), query)
 
     def _models(
-        self, table: RepositoryTable, where: str, index: int
+        self,
+        table: RepositoryTable,
+        where: str,
+        index: int,
     ) -> tuple[tuple[str, str], ...]:
         """Return the models of a repository, each with its file and line."""
         if table.models is None:
@@ -347,7 +368,12 @@ class _Reader:
         return tuple((model, place) for model in dict.fromkeys(table.models or self.table.models))
 
     def _query(
-        self, query: str | None, file: str | None, where: str, *, required: bool
+        self,
+        query: str | None,
+        file: str | None,
+        where: str,
+        *,
+        required: bool,
     ) -> str | None:
         if query is not None and file is not None:
             self._error(where, "set query or query_file, not both")

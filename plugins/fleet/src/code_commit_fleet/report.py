@@ -151,7 +151,11 @@ def write_page(folder: FleetFolder, host: Host) -> None:
     folder.write(FILE, worker_redactor().text(host.redactor.text(text)))
 
 
-def view_of(folder: FleetFolder, plan: Plan, tries: Sequence[Tried]) -> FleetView:
+def view_of(
+    folder: FleetFolder,
+    plan: Plan,
+    tries: Sequence[Tried],
+) -> FleetView:
     """Return the view of a fleet; one pass over its tries."""
     last = latest(list(tries))
     costs: dict[str, float | None] = {}
@@ -193,7 +197,11 @@ def _sum(cost: float | None, added: float | None) -> float | None:
 
 
 def _unit_view(
-    folder: FleetFolder, unit: Unit, tried: Tried | None, tries: int, cost: float | None
+    folder: FleetFolder,
+    unit: Unit,
+    tried: Tried | None,
+    tries: int,
+    cost: float | None,
 ) -> UnitView:
     tried = tried or waiting(unit)
     return UnitView(

@@ -64,7 +64,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `replay`."""
     parser.description = _DESCRIPTION
     parser.add_argument(
-        "run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)"
+        "run",
+        nargs="?",
+        default="latest",
+        metavar="RUN",
+        help=f"{RUN} (default: latest)",
     )
     parser.add_argument(
         "--keep", action="store_true", help="keep the scratch copy even if nothing differs"
@@ -123,7 +127,11 @@ def replay(host: Host, arguments: Namespace) -> int:
     return ExitCode.REACHED if same else ExitCode.NOT_REACHED
 
 
-def _copy_project(host: Host, recorded: PastRun, scratch: Path) -> dict[str, str]:
+def _copy_project(
+    host: Host,
+    recorded: PastRun,
+    scratch: Path,
+) -> dict[str, str]:
     """Copy the initial files and the log of the run; return the digests of its final files."""
     before: dict[str, str] = {}
     check_private_folder(host.root)  # the copy of an unsafe folder would look safe
@@ -153,7 +161,11 @@ def _not_regular(folder: str, names: list[str]) -> list[str]:
 
 
 def _copy_current_files(
-    host: Host, project: Workspace, target: ProjectTree, state: Path, recorded: PastRun
+    host: Host,
+    project: Workspace,
+    target: ProjectTree,
+    state: Path,
+    recorded: PastRun,
 ) -> None:
     """Copy the current files for a run that wrote nothing and therefore has no checkpoint."""
     host.out.note(f"{recorded.run} wrote nothing, so the replay uses the current files")
@@ -165,7 +177,11 @@ def _copy_current_files(
         project.checkpoints.forget([run])
 
 
-def _copy_inputs(host: Host, recorded: PastRun, scratch: Path) -> None:
+def _copy_inputs(
+    host: Host,
+    recorded: PastRun,
+    scratch: Path,
+) -> None:
     """Copy the other inputs of the run: the configuration without keys, and the inputs in the run
     folder.
     """
@@ -198,7 +214,13 @@ def _commit(scratch: Path) -> None:
     git.commit_all("The files of a run", author="code-commit replay")
 
 
-def _run_again(host: Host, recorded: PastRun, scratch: Path, *, quiet: bool) -> PastRun:
+def _run_again(
+    host: Host,
+    recorded: PastRun,
+    scratch: Path,
+    *,
+    quiet: bool,
+) -> PastRun:
     """Run the recorded workflow with its flags and the recorded responses.
 
     Raises:
@@ -241,14 +263,21 @@ def _invocation(host: Host, recorded: PastRun) -> Invocation:
     return replace(invocation, flags=flags, settings=settings, as_json=False)
 
 
-def _final_tree(host: Host, scratch: Path, run: str) -> dict[str, str]:
+def _final_tree(
+    host: Host,
+    scratch: Path,
+    run: str,
+) -> dict[str, str]:
     with host.workspace(writes=True, repository="existing", root=scratch) as project:
         whole = whole_change(project.checkpoints.of_run(run))
         return project.checkpoints.listing(whole[1]) if whole else {}
 
 
 def _compare(
-    recorded: PastRun, again: PastRun, before: Mapping[str, str], after: Mapping[str, str]
+    recorded: PastRun,
+    again: PastRun,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
 ) -> Iterator[Comparison]:
     first, second = read_story(recorded.folder), read_story(again.folder)
     yield Comparison("outcome", recorded.outcome or recorded.state, again.outcome or again.state)
@@ -268,14 +297,21 @@ def _compare(
 
 
 def _compare_in_order(
-    label: str, old_texts: Sequence[str], new_texts: Sequence[str]
+    label: str,
+    old_texts: Sequence[str],
+    new_texts: Sequence[str],
 ) -> Iterator[Comparison]:
     pairs = zip_longest(old_texts, new_texts, fillvalue="none")
     for number, (old_text, new_text) in enumerate(pairs, 1):
         yield Comparison(f"{label} {number}", old_text, new_text)
 
 
-def _prompt(recorded: PastRun, again: PastRun, old: str, new: str) -> str:
+def _prompt(
+    recorded: PastRun,
+    again: PastRun,
+    old: str,
+    new: str,
+) -> str:
     try:
         with (
             open_run_file(recorded.folder, old) as old_file,
@@ -307,7 +343,11 @@ def _cells(row: Comparison) -> tuple[str, ...]:
 
 
 def _print(
-    host: Host, rows: Sequence[Comparison], recorded: PastRun, folder: Path | None, scratch: Path
+    host: Host,
+    rows: Sequence[Comparison],
+    recorded: PastRun,
+    folder: Path | None,
+    scratch: Path,
 ) -> None:
     host.out.table([_cells(row) for row in rows])
     differing = sum(not row.same for row in rows)

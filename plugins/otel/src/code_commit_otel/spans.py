@@ -138,7 +138,11 @@ class RunSpans:
         )
 
     def _begin(
-        self, record: Record, name: str, attributes: Attributes, kind: SpanKind = SpanKind.INTERNAL
+        self,
+        record: Record,
+        name: str,
+        attributes: Attributes,
+        kind: SpanKind = SpanKind.INTERNAL,
     ) -> Span:
         span = self._tracer.start_span(
             name,
@@ -164,7 +168,10 @@ class RunSpans:
         return None
 
     def _finish(
-        self, record: Record, error: str = "", attributes: Attributes | None = None
+        self,
+        record: Record,
+        error: str = "",
+        attributes: Attributes | None = None,
     ) -> None:
         span = self._open.pop(record.span, None)
         if span is None:

@@ -82,7 +82,9 @@ class Hunk:
 
 
 def file_diffs(
-    text: str, contents: Callable[[str], Iterable[str]] = lambda _: (), colors: Colors | None = None
+    text: str,
+    contents: Callable[[str], Iterable[str]] = lambda _: (),
+    colors: Colors | None = None,
 ) -> list[FileDiff]:
     """Parse git's output; skip everything that is not a diff.
 
@@ -102,7 +104,11 @@ def file_diffs(
 
 
 def _file(
-    text: str, contents: Callable[[str], Iterable[str]], colors: Colors, *, most: int
+    text: str,
+    contents: Callable[[str], Iterable[str]],
+    colors: Colors,
+    *,
+    most: int,
 ) -> FileDiff:
     """Return the diff of one file, with at most `most` rows."""
     begin = text.find("\n@@ ")
@@ -178,7 +184,10 @@ def _hunk(line: str) -> Hunk:
 
 
 def _sides(
-    hunks: Sequence[Hunk], path: str, contents: Callable[[str], Iterable[str]], colors: Colors
+    hunks: Sequence[Hunk],
+    path: str,
+    contents: Callable[[str], Iterable[str]],
+    colors: Colors,
 ) -> list[tuple[list[Markup], list[Markup]]]:
     """Return the lines of both sides of each hunk, with colors if the text before it is known."""
     if len(hunks) == 1 and hunks[0].old_number <= 1 and hunks[0].new_number <= 1:
@@ -202,7 +211,11 @@ def _before(after: Sequence[str], hunks: Sequence[Hunk]) -> list[str]:
     return before
 
 
-def _rows(hunk: Hunk, old_lines: Iterable[Markup], new_lines: Iterable[Markup]) -> Iterator[Row]:
+def _rows(
+    hunk: Hunk,
+    old_lines: Iterable[Markup],
+    new_lines: Iterable[Markup],
+) -> Iterator[Row]:
     old = map(Side, count(hunk.old_number), old_lines)
     new = map(Side, count(hunk.new_number), new_lines)
     position = f"line {hunk.new_number}"

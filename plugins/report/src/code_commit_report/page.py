@@ -84,7 +84,12 @@ class Texts:
 
 
 def report_page(
-    view: RunView, folder: Path, limit: int, *, index: bool = True, running: bool = False
+    view: RunView,
+    folder: Path,
+    limit: int,
+    *,
+    index: bool = True,
+    running: bool = False,
 ) -> str:
     """Return the page as one HTML file, without external resources or scripts.
 

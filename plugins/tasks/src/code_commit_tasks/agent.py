@@ -50,7 +50,12 @@ class AttemptFailed(Exception):  # noqa: N818 - the name of an event
     """
 
     def __init__(
-        self, reason: str, *, code: str = "", output: str = "", malformed: bool = False
+        self,
+        reason: str,
+        *,
+        code: str = "",
+        output: str = "",
+        malformed: bool = False,
     ) -> None:
         super().__init__(reason)
         self.code = code
@@ -91,7 +96,13 @@ class Agent:
     deadline: float
 
     def attempt(
-        self, prompt: tuple[str, str], *, place: str, name: str, number: int, files: AttemptFiles
+        self,
+        prompt: tuple[str, str],
+        *,
+        place: str,
+        name: str,
+        number: int,
+        files: AttemptFiles,
     ) -> Answer:
         """Call the model once, and run its code once. `name` is that of the attempt's files.
 
@@ -151,7 +162,12 @@ class Agent:
             )
         return seconds
 
-    def _create_files(self, name: str, code: str, files: AttemptFiles) -> Path:
+    def _create_files(
+        self,
+        name: str,
+        code: str,
+        files: AttemptFiles,
+    ) -> Path:
         files.code = self.run.keep(f"{name}.ts", code).name
         log = self.run.keep(f"{name}.jsonl", "")
         files.log = log.name

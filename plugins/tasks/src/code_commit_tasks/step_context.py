@@ -16,7 +16,11 @@ _NAMED = 50  # left-out files to list by name
 
 
 def sections(
-    run: Run, context: ContextSpec, results: Sequence[tuple[str, str]], *, limit: int
+    run: Run,
+    context: ContextSpec,
+    results: Sequence[tuple[str, str]],
+    *,
+    limit: int,
 ) -> list[str]:
     """Return the sections of a prompt for `context`.
 

@@ -38,7 +38,12 @@ _LANGUAGES = {
 _LANGUAGE_OF = {ending: language for language, endings in _LANGUAGES.items() for ending in endings}
 
 
-def syntax_errors(run: Run, paths: Sequence[str], *, seconds: float) -> str:  # noqa: PLR0911 - one per reason
+def syntax_errors(  # noqa: PLR0911 - one per reason
+    run: Run,
+    paths: Sequence[str],
+    *,
+    seconds: float,
+) -> str:
     """Return the syntax errors in `paths`, one per line, or why the check failed, or "".
 
     Skip files of other languages; if no file is left, nothing was checked, and the check fails.

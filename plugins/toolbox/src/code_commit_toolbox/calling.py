@@ -34,7 +34,11 @@ class Answer:
 
 
 def run_call(
-    call: ToolCall, tools: Mapping[str, Tool], context: ToolContext, *, output_limit: int
+    call: ToolCall,
+    tools: Mapping[str, Tool],
+    context: ToolContext,
+    *,
+    output_limit: int,
 ) -> Answer:
     """Run `call` if its tool is in the allowlist `tools` and its arguments match the schema.
 
@@ -58,7 +62,11 @@ def run_call(
     return Answer(text, answer.is_error, seconds, answer.tampered)
 
 
-def _answer(call: ToolCall, tool: Tool, context: ToolContext) -> Answer:
+def _answer(
+    call: ToolCall,
+    tool: Tool,
+    context: ToolContext,
+) -> Answer:
     try:
         if problem := arguments_problem(call, tool.parameters):
             return Answer(problem, is_error=True)

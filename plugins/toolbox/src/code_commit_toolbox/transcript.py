@@ -45,7 +45,13 @@ class Transcript:
     """The file `<label>-transcript.jsonl` of a running conversation."""
 
     def __init__(
-        self, run: Run, *, label: str, model: str, system: str, tools: Sequence[str]
+        self,
+        run: Run,
+        *,
+        label: str,
+        model: str,
+        system: str,
+        tools: Sequence[str],
     ) -> None:
         self._run = run
         head = {

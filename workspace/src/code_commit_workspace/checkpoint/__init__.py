@@ -1,5 +1,6 @@
-"""Save the visible tree before the first write of a run and after each attempt, to restore it
-later.
+"""Save and restore the visible tree.
+
+A run saves it before its first write and after each attempt.
 
 repository    a private git repository below the state folder
 visible       which files are saved, and their permission bits

@@ -49,7 +49,7 @@ class Checkpoints:
         self._repository = PrivateRepository(git, home)
         self._snapshots = Snapshots(tree, git, self._repository, limits)
         self._labels: dict[str, list[str]] = {}
-        self._taken: dict[str, Snapshot] = {}  # by the commits made here
+        self._made: dict[str, Snapshot] = {}  # by the commits made here
         self._loaded: dict[str, Snapshot] = {}  # likewise, of commits made elsewhere
         self._incomplete: set[str] = set()  # trees that lack files
 
@@ -77,20 +77,25 @@ class Checkpoints:
             if not _NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
                 raise ValueError(f"not a valid name for a checkpoint: {name!r}")
         snapshot = self._look(warn)
-        before = self._taken.get(unless)
+        before = self._made.get(unless)
         if before and replace(before, taken=0) == replace(snapshot, taken=0):
             return unless
-        if run not in self._labels:
-            known = self.of_run(run) if self._repository.has_below(f"{REFS}{run}") else []
-            self._labels[run] = [label for label, _commit in known]
-        labels = self._labels[run]
-        names = itertools.chain([label], (f"{label}-{n}" for n in itertools.count(2)))
-        free = next(name for name in names if name not in labels)
+        labels = self._labels_of(run)
+        free_label = _free_label(label, labels)
         commit = self._snapshots.keep(snapshot, str(len(labels) + 1), writers)
-        self._taken[commit] = snapshot
-        self._repository.set_ref(f"{REFS}{run}/{free}", commit)
-        labels.append(free)
+        self._made[commit] = snapshot
+        self._repository.set_ref(f"{REFS}{run}/{free_label}", commit)
+        labels.append(free_label)
         return commit
+
+    def _labels_of(self, run: str) -> list[str]:
+        """Return the labels of a run, in a list that `take` adds to."""
+        if run not in self._labels:
+            labels: list[str] = []
+            if self._repository.has_below(f"{REFS}{run}"):
+                labels += [label for label, _commit in self.of_run(run)]
+            self._labels[run] = labels
+        return self._labels[run]
 
     def _look(self, warn: Callable[[str], object] = str) -> Snapshot:
         snapshot, _files = self._snapshots.look(warn)
@@ -99,23 +104,22 @@ class Checkpoints:
         return snapshot
 
     def is_left_out(self, path: str) -> bool:
-        """Return whether the file at `path` was too large for the latest checkpoint that was taken
-        here.
-        """
-        latest = next(reversed(self._taken.values()), None)
+        """Return whether the file at `path` was too large for the latest checkpoint taken here."""
+        latest = next(reversed(self._made.values()), None)
         return latest is not None and path in latest.left_out
 
     def left_out(self, old: str, new: str) -> tuple[str, ...]:
-        """Return the files that were too large for one of two commits: neither `diff` nor `changes`
-        has them.
+        """Return the files that were too large for one of two commits.
+
+        Neither `diff` nor `changes` has them.
         """
-        known = self._taken | self._loaded
-        unknown = [commit for commit in (old, new) if commit not in known]
-        if unknown:
-            loaded = [snapshot for snapshot, _ in self._saved.load_all(unknown)]
-            self._loaded |= dict(zip(unknown, loaded, strict=True))
-            known |= self._loaded
-        return tuple(sorted({*known[old].left_out, *known[new].left_out}))
+        snapshots = self._made | self._loaded
+        missing = [commit for commit in (old, new) if commit not in snapshots]
+        if missing:
+            loaded = [snapshot for snapshot, _writers in self._saved.load_all(missing)]
+            self._loaded |= dict(zip(missing, loaded, strict=True))
+            snapshots |= self._loaded
+        return tuple(sorted({*snapshots[old].left_out, *snapshots[new].left_out}))
 
     def _comparable(self, old: str, new: str) -> tuple[str, str]:
         left_out = self.left_out(old, new)
@@ -134,9 +138,7 @@ class Checkpoints:
         return list(self._saved.runs())
 
     def latest_change(self) -> str | None:
-        """Return the latest run of whose changes some are still there, or None: the others were
-        undone.
-        """
+        """Return the latest run whose changes were not all undone, or None."""
         return self._histories.latest_change()
 
     def changes(self, old: str, new: str) -> tuple[str, ...]:
@@ -145,44 +147,59 @@ class Checkpoints:
 
     def written(self, old: str, new: str) -> tuple[str, ...]:
         """Return those of `changes` that `new` has."""
-        return tuple(
-            difference.path for difference in self._differences(old, new) if not difference.removed
-        )
+        differences = self._differences(old, new)
+        return tuple(difference.path for difference in differences if not difference.removed)
 
     def _differences(self, old: str, new: str) -> list[Difference]:
-        return [] if self.equal(old, new) else self._saved.differences(*self._comparable(old, new))
+        if self.equal(old, new):
+            return []
+        return self._saved.differences(*self._comparable(old, new))
 
     def equal(self, old: str, new: str) -> bool:
         """Return whether two commits are known to have the same tree."""
-        return old == new or (old in self._taken and self.tree_of(old) == self.tree_of(new))
+        if old == new:
+            return True
+        return old in self._made and self.tree_of(old) == self.tree_of(new)
 
-    def diff(self, old: str, new: str, *, most: int | None = None) -> bytes:
+    def diff(
+        self,
+        old: str,
+        new: str,
+        *,
+        most: int | None = None,
+    ) -> bytes:
         """Return the unified diff between two commits.
 
         Raises:
             NotReady: git fails, or the diff is larger than `most` bytes.
         """
-        return (
-            b""
-            if self.equal(old, new)
-            else self._saved.diff(*self._comparable(old, new), most=most)
-        )
+        if self.equal(old, new):
+            return b""
+        return self._saved.diff(*self._comparable(old, new), most=most)
 
     def written_diff(self, old: str, new: str) -> bytes:
         """Return the diff between two commits with binary files and without deletions."""
         return self._saved.diff(*self._comparable(old, new), "--binary", "--diff-filter=d")
 
-    def patch(self, old: str, new: str, *, most: int | None = None) -> bytes:
-        """Return a patch from `old` to `new` for `git apply`, with binary files and paths from the
-        repository's top.
+    def patch(
+        self,
+        old: str,
+        new: str,
+        *,
+        most: int | None = None,
+    ) -> bytes:
+        """Return a patch from `old` to `new` for `git apply`, with binary files.
+
+        Its paths begin at the top of the project's repository.
 
         Raises:
             NotReady: git fails, or the patch is larger than `most` bytes.
         """
-        below = os.path.relpath(os.path.realpath(self._git.root), self._git.layout().top)
-        folder = "" if below == os.curdir else f"{below}/"
-        paths = f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}"
-        return self._saved.diff(*self._comparable(old, new), "--binary", *paths, most=most)
+        top = self._git.layout().top
+        root = os.path.relpath(os.path.realpath(self._git.root), top)
+        folder = "" if root == os.curdir else f"{root}/"
+        prefixes = (f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}")
+        return self._saved.diff(*self._comparable(old, new), "--binary", *prefixes, most=most)
 
     def listing(self, commit: str) -> dict[str, str]:
         """Return mode and object id of each file in a commit, by path.
@@ -192,11 +209,10 @@ class Checkpoints:
         return self._saved.listing(commit)
 
     def restore(self, commit: str, only: Collection[str] | None = None) -> tuple[str, ...]:
-        """Restore the visible tree of `commit`, or `only` these paths of it, and return the changed
-        paths.
+        """Restore the visible tree of `commit`, or `only` these paths of it.
 
-        Files added since are removed. Files that git ignores now and ignored before stay as they
-        are.
+        Return the changed paths. Files added since are removed. Files that git ignores now and
+        ignored before stay as they are.
 
         Raises:
             NotReady: something is in the way or missing; the tree is unchanged.
@@ -204,8 +220,7 @@ class Checkpoints:
         return self._restorer.restore(self._saved.load(commit), only)
 
     def writes(self, run: str) -> RunWrites:
-        """Return what a run wrote, as of its last checkpoint: its own changes, and where people
-        wrote since.
+        """Return what a run and people wrote, as of the run's last checkpoint.
 
         Raises:
             NotReady: there is no checkpoint of the run.
@@ -221,13 +236,14 @@ class Checkpoints:
         but: Collection[str] = (),
         only_unclaimed: bool = False,
     ) -> PutBack:
-        """Put back what the run changed since its start, or since its checkpoint `since`, but for
-        the paths `but`.
+        """Put back what the run changed since its start or its checkpoint `since`.
+
+        The paths `but` stay as they are.
 
         Take a checkpoint of the run first: what differs from the last one is a person's and stays
         as it is, like each file that a person changed after the run wrote it. The state before is
-        kept, so that `redo` brings back what was put back here, or with `only_unclaimed` those
-        files alone that may be a person's.
+        saved, so that `redo` brings back what was put back here. With `only_unclaimed`, it brings
+        back those files alone that may be a person's.
 
         Raises:
             NotReady: something is in the way or missing; the tree is unchanged.
@@ -244,13 +260,19 @@ class Checkpoints:
         """
         return self._histories.of_run(run).still_there(edited=True)
 
-    def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> PutBack:
+    def undo(
+        self,
+        run: str,
+        paths: Sequence[str] = (),
+        *,
+        force: bool = False,
+    ) -> PutBack:
         """Restore the files that `run` changed, or only those at or below `paths`.
 
         `redo` takes it back.
 
         A file that a person changed during the run, after the run wrote it, stays as it is. With
-        `force`, restore it and those that were changed since the run, too.
+        `force`, restore such files too, and those that were changed since the run.
 
         Raises:
             NotReady: the run has no checkpoint or changed nothing there, or files that its
@@ -259,26 +281,28 @@ class Checkpoints:
         return self._undoer.undo(run, paths, force=force)
 
     def redo(self, run: str | None = None) -> tuple[str, tuple[str, ...]]:
-        """Bring back what the latest operation put back, or the latest one of `run`; return the run
-        and the paths.
+        """Bring back what the latest operation put back, or the latest one of `run`.
+
+        Return the run and the paths.
 
         Raises:
             NotReady: there is no such operation, or the files were changed since.
         """
         record, paths = self._undoer.redo(run)
-        match record.reason:  # after an undo, the run's last checkpoint has them
+        match record.reason:
             case "restore":
-                self.take(record.run, "redone", writers=Writers(process=False, put_back=paths))
+                writers = Writers(process=False, put_back=paths)
             case "original":  # the run was killed
-                self.take(
-                    record.run, "redone", writers=Writers(process=False, rewinds=record.latest)
-                )
+                writers = Writers(process=False, rewinds=record.latest)
             case "trial" | "limit":
-                self.take(record.run, "redone", writers=Writers(process=False))
+                writers = Writers(process=False)
+            case _:  # after an undo, the run's last checkpoint has them
+                return record.run, paths
+        self.take(record.run, "redone", writers=writers)
         return record.run, paths
 
     def drop(self, put_back: PutBack) -> None:
-        """Forget the state before an operation: what it put back is in place again."""
+        """Forget the state before an operation, because what it put back is in place again."""
         if put_back.record:
             self._saved.drop_record(put_back.record)
 
@@ -292,12 +316,13 @@ class Checkpoints:
 
     def tree_of(self, commit: str) -> str:
         """Return the id of the tree of a commit that was taken here, or an empty text."""
-        return self._taken[commit].tree if commit in self._taken else ""
+        snapshot = self._made.get(commit)
+        return snapshot.tree if snapshot else ""
 
     def note_green(self, tree: str) -> None:
         """Remember that `build.sh` passes on a tree, unless the tree lacks files.
 
-        The last 20 are known.
+        The last 20 trees are remembered.
         """
         if tree not in self._incomplete:
             self._green.add(tree)
@@ -306,7 +331,12 @@ class Checkpoints:
         """Return whether `build.sh` is known to pass on a tree."""
         return tree not in self._incomplete and tree in self._green
 
-    def copy(self, commit: str, into: ProjectTree, home: Path) -> None:
+    def copy(
+        self,
+        commit: str,
+        into: ProjectTree,
+        home: Path,
+    ) -> None:
         """Write the files of a commit into an empty folder; `home` is the state folder there.
 
         Raises:
@@ -352,3 +382,10 @@ class Checkpoints:
         from code_commit_workspace.checkpoint.history import Histories
 
         return Histories(self._snapshots, self._saved)
+
+
+def _free_label(label: str, labels: Collection[str]) -> str:
+    """Return `label`, or with a number if it is one of `labels`."""
+    numbered = (f"{label}-{number}" for number in itertools.count(2))
+    candidates = itertools.chain([label], numbered)
+    return next(candidate for candidate in candidates if candidate not in labels)

@@ -1,6 +1,4 @@
-"""Remember the trees on which `build.sh` passed last, so that nobody needs to build them again to
-know.
-"""
+"""Remember the trees on which `build.sh` passed last, so that they are not built again."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ _LARGEST = 64 * 1024  # bytes; a hostile build may have written the file
 class GreenBuilds:
     """The ids of the last 20 trees with a green build, in the state folder `home`.
 
-    Nothing depends on it but a build that may be left out: a file that cannot be read or written is
-    no error.
+    Only builds that could be skipped depend on it, so a file that cannot be read or written is no
+    error.
     """
 
     def __init__(self, home: Path) -> None:
@@ -35,13 +33,13 @@ class GreenBuilds:
 
     def add(self, tree: str) -> None:
         """Remember that the build of `tree` is green."""
-        trees = [*(known for known in self._read() if known != tree), tree]
+        trees = [green for green in self._read() if green != tree]
+        trees.append(tree)
         with suppress(OSError, NotReady):
             folder = open_home(self._home)
             try:
-                with os.fdopen(
-                    os.open(_NEW, EMPTIED_FILE, 0o600, dir_fd=folder), "w", encoding="ascii"
-                ) as file:
+                handle = os.open(_NEW, EMPTIED_FILE, 0o600, dir_fd=folder)
+                with os.fdopen(handle, "w", encoding="ascii") as file:
                     json.dump(trees[-_MOST:], file)
                 os.replace(_NEW, _FILE, src_dir_fd=folder, dst_dir_fd=folder)
             finally:
@@ -57,4 +55,6 @@ class GreenBuilds:
                 os.close(folder)
         except (OSError, ValueError, NotReady, RecursionError):
             return []
-        return [tree for tree in trees if isinstance(tree, str)] if isinstance(trees, list) else []
+        if not isinstance(trees, list):
+            return []
+        return [tree for tree in trees if isinstance(tree, str)]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from code_commit_workspace.checkpoint.saved import Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
-from code_commit_workspace.checkpoint.visible import Modes
+from code_commit_workspace.checkpoint.visible import Modes, Statuses
 from code_commit_workspace.checkpoint.writers import (
     Earlier,
     Interval,
@@ -47,14 +46,16 @@ class Histories:
         while names:
             run = names.pop()
             history = self._history(run, runs[run], now, files)
-            left = history.still_there()
-            if left - history.changed_since():
+            changed = history.still_there()
+            if changed - history.changed_since():
                 return run
             # An undo of an earlier run has undone this one's changes, too.
-            for older in names if left else ():
-                first = self._saved.load(runs[older][0][1])
-                left &= self._changed_since(now, files, first)
-            if left:
+            for earlier_run in names:
+                if not changed:
+                    break
+                _label, commit = runs[earlier_run][0]
+                changed &= self._changed_since(self._saved.load(commit), now, files)
+            if changed:
                 return run
         return None
 
@@ -68,9 +69,9 @@ class Histories:
     def _checkpoints_of(self, run: str) -> list[tuple[str, str]]:
         runs = self._saved.runs()
         if run not in runs:
-            known = ", ".join(list(runs)[-_NAMED:]) or "no run"
+            latest = ", ".join(list(runs)[-_NAMED:]) or "no run"
             raise NotReady(
-                f"there is no checkpoint of the run {run}", hint=f"runs with checkpoints: {known}"
+                f"there is no checkpoint of the run {run}", hint=f"runs with checkpoints: {latest}"
             )
         return runs[run]
 
@@ -79,37 +80,41 @@ class Histories:
         run: str,
         checkpoints: Sequence[tuple[str, str]],
         now: Snapshot,
-        files: Mapping[str, os.stat_result],
+        files: Statuses,
         since: str = "",
     ) -> History:
         commits = [commit for _label, commit in checkpoints]
-        commits = commits[commits.index(since) :] if since else commits
+        if since:
+            commits = commits[commits.index(since) :]
         commits, loaded = _without_rewound(commits, self._saved.load_all(commits))
         snapshots = [snapshot for snapshot, _writers in loaded]
-        *between, to_now = self._saved.steps([*(snapshot.tree for snapshot in snapshots), now.tree])
+        trees = [snapshot.tree for snapshot in snapshots]
+        *steps_between, steps_to_now = self._saved.steps([*trees, now.tree])
         intervals = []
-        for number, steps in enumerate(between):
-            old, (new, writers) = snapshots[number], loaded[number + 1]
-            intervals.append(
-                Interval(number, writers, steps, _rights_between(old, new, files, steps))
-            )
-        writes = RunWrites(intervals)
+        for number, steps in enumerate(steps_between):
+            new, writers = loaded[number + 1]
+            rights = _rights_between(snapshots[number], new, files, steps)
+            intervals.append(Interval(number, writers, steps, rights))
         return History(
-            run,
-            commits[-1],
-            snapshots,
-            writes,
-            now,
-            files,
-            {step.path: step.new for step in to_now},
+            run=run,
+            latest=commits[-1],
+            snapshots=snapshots,
+            writes=RunWrites(intervals),
+            snapshot=now,
+            files=files,
+            changed_states={step.path: step.new for step in steps_to_now},
         )
 
     def _changed_since(
-        self, now: Snapshot, files: Mapping[str, os.stat_result], than: Snapshot
+        self,
+        earlier: Snapshot,
+        now: Snapshot,
+        files: Statuses,
     ) -> set[str]:
         """Return the paths that differ from an earlier tree, permission bits included."""
-        paths = {found.path for found in self._saved.differences(than.tree, now.tree)}
-        return paths | rights_to_put_back(files, than.modes, but=paths).keys()
+        differences = self._saved.differences(earlier.tree, now.tree)
+        paths = {difference.path for difference in differences}
+        return paths | rights_to_put_back(files, earlier.modes, but=paths).keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +126,27 @@ class History:
     snapshots: Sequence[Snapshot]
     writes: RunWrites
     snapshot: Snapshot
-    files: Mapping[str, os.stat_result]
+    files: Statuses
     changed_states: Mapping[str, State]  # of the files that differ from the last checkpoint
 
     def now(self, path: str) -> State:
         """Return the present state of a path that the run changed."""
         return self.changed_states.get(path) or self.writes.last(path)
 
-    def wanted(self, *, force: bool = False) -> dict[str, Earlier]:
+    def to_put_back(self, *, edited: bool = False) -> dict[str, Earlier]:
         """Return what to put back at each path.
 
-        With `force`, also where a person wrote after the run.
+        With `edited`, also where a person wrote after the run.
         """
-        wanted = dict(self.writes.back)
-        for path in self.writes.edited if force else ():
-            if earlier := self.writes.before_run(path):
-                wanted[path] = earlier
-        return wanted
+        states = dict(self.writes.back)
+        if edited:
+            for path in self.writes.edited:
+                if earlier := self.writes.before_run(path):
+                    states[path] = earlier
+        return states
 
     def is_saved(self, path: str, earlier: Earlier) -> bool:
-        """Return whether a checkpoint has the earlier state of a path, and the present one is kept,
-        too.
+        """Return whether a checkpoint has the earlier state of a path and the present one is kept.
 
         Where a process made a response's file too large to save, the file is put aside.
         """
@@ -150,54 +155,52 @@ class History:
         return self.writes.is_own(path) or not is_left_out(path, self.snapshot)
 
     def changed_unsaved(self) -> tuple[str, ...]:
-        """Return the files that the run changed and that were too large to save, at its start or
-        its end.
-        """
-        then, last = self.snapshots[0].left_out, self.snapshots[-1].left_out
-        return tuple(path for path in sorted({*then, *last}) if then.get(path) != last.get(path))
+        """Return the files that the run changed and that were too large at its start or its end."""
+        first = self.snapshots[0].left_out
+        last = self.snapshots[-1].left_out
+        return tuple(path for path in sorted({*first, *last}) if first.get(path) != last.get(path))
 
     def changed_since(self) -> set[str]:
-        """Return the paths that somebody changed since the last checkpoint, to a state that no
-        checkpoint has.
+        """Return the paths that were changed since the last checkpoint.
+
+        Those that have a state now that is in a checkpoint do not count.
         """
         changed = {
             path
             for path, state in self.changed_states.items()
             if not self.writes.has_seen(path, state)
         }
-        last, first = self.snapshots[-1], self.snapshots[0]
-        bits = rights_to_put_back(self.files, last.modes, but=changed)
-        return changed | (
-            bits.keys() & rights_to_put_back(self.files, first.modes, but=changed).keys()
-        )
+        unlike_last = rights_to_put_back(self.files, self.snapshots[-1].modes, but=changed)
+        unlike_first = rights_to_put_back(self.files, self.snapshots[0].modes, but=changed)
+        return changed | (unlike_last.keys() & unlike_first.keys())
 
     def still_there(self, *, edited: bool = False) -> set[str]:
-        """Return the paths that the run changed and nobody changed back; with `edited`, also those
-        that people edited after it."""
+        """Return the paths that the run changed and nobody changed back.
+
+        With `edited`, also those that people edited after it.
+        """
         contents = {
             path
-            for path, earlier in self.wanted(force=edited).items()
+            for path, earlier in self.to_put_back(edited=edited).items()
             if self.now(path) != earlier.state
         }
         return contents | self.rights().keys()
 
     def rights(self) -> dict[str, int]:
         """Return the permission bits to put back, of the files that have others now."""
-        bits = {
-            path: self.files[path].st_mode & 0o777
-            for path in self.writes.rights
-            if path in self.files
-        }
-        return {
-            path: self.writes.rights[path]
-            for path in bits
-            if bits[path] != self.writes.rights[path]
-        }
+        rights: dict[str, int] = {}
+        for path, mode in self.writes.rights.items():
+            status = self.files.get(path)
+            if status and status.st_mode & 0o777 != mode:
+                rights[path] = mode
+        return rights
 
     def mode_of(self, path: str, earlier: Earlier) -> int:
         """Return the permission bits that belong to an earlier state."""
+        if mode := self.writes.rights.get(path):
+            return mode
         modes = self.snapshots[earlier.checkpoint].modes
-        return self.writes.rights.get(path) or modes.of(path, executable=earlier.state.executable)
+        return modes.of(path, executable=earlier.state.executable)
 
 
 def is_left_out(path: str, *snapshots: Snapshot) -> bool:
@@ -206,42 +209,51 @@ def is_left_out(path: str, *snapshots: Snapshot) -> bool:
 
 
 def rights_to_put_back(
-    now: Mapping[str, os.stat_result], wanted: Modes, but: Collection[str]
+    files: Statuses,
+    modes: Modes,
+    but: Collection[str],
 ) -> dict[str, int]:
-    """Return the wanted permission bits of the files whose bits differ, except `but`."""
-    other: dict[str, int] = {}
-    for path, status in now.items():
+    """Return the bits in `modes` of the files that have other bits now, except those at `but`."""
+    rights: dict[str, int] = {}
+    for path, status in files.items():
         if stat.S_ISREG(status.st_mode) and path not in but:
-            mode = wanted.of(path, executable=bool(status.st_mode & 0o100))
+            mode = modes.of(path, executable=bool(status.st_mode & 0o100))
             if mode != status.st_mode & 0o777:
-                other[path] = mode
-    return other
+                rights[path] = mode
+    return rights
 
 
 def _without_rewound(
     commits: list[str], loaded: list[tuple[Snapshot, Writers]]
 ) -> tuple[list[str], list[tuple[Snapshot, Writers]]]:
     """Leave out the checkpoints whose changes were put back since."""
-    left: list[tuple[str, tuple[Snapshot, Writers]]] = []
+    valid_commits: list[str] = []
+    valid: list[tuple[Snapshot, Writers]] = []
     for commit, (snapshot, writers) in zip(commits, loaded, strict=True):
-        known = [each for each, _ in left]
-        if writers.rewinds in known:
-            del left[known.index(writers.rewinds) + 1 :]
-        left.append((commit, (snapshot, writers)))
-    return [commit for commit, _ in left], [each for _, each in left]
+        if writers.rewinds in valid_commits:
+            end = valid_commits.index(writers.rewinds) + 1
+            del valid_commits[end:]
+            del valid[end:]
+        valid_commits.append(commit)
+        valid.append((snapshot, writers))
+    return valid_commits, valid
 
 
 def _rights_between(
-    old: Snapshot, new: Snapshot, files: Mapping[str, os.stat_result], steps: Sequence[Step]
+    old: Snapshot,
+    new: Snapshot,
+    files: Statuses,
+    steps: Sequence[Step],
 ) -> dict[str, tuple[int, int]]:
     """Return the permission bits before and after of each file whose bits alone changed."""
     if old.modes == new.modes:
         return {}
-    contents = {step.path for step in steps}
+    changed_contents = {step.path for step in steps}
     rights: dict[str, tuple[int, int]] = {}
     for path, status in files.items():
         executable = bool(status.st_mode & 0o100)
-        bits = old.modes.of(path, executable=executable), new.modes.of(path, executable=executable)
-        if bits[0] != bits[1] and path not in contents:
-            rights[path] = bits
+        old_mode = old.modes.of(path, executable=executable)
+        new_mode = new.modes.of(path, executable=executable)
+        if old_mode != new_mode and path not in changed_contents:
+            rights[path] = (old_mode, new_mode)
     return rights

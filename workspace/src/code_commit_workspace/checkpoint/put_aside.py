@@ -22,17 +22,23 @@ from code_commit_workspace.files.tree_removal import remove_tree
 from code_commit_workspace.transaction.home import open_folder, open_home
 
 _FOLDER_NAME = "put-aside"
+_USABLE = os.R_OK | os.W_OK | os.X_OK
 
 
 class PutAside:
     """Moves things out of the way of the `run`'s files. `moved` has their new places, by path."""
 
-    def __init__(self, tree: ProjectTree, home: Path, run: str) -> None:
+    def __init__(
+        self,
+        tree: ProjectTree,
+        home: Path,
+        run: str,
+    ) -> None:
         self.moved: dict[str, str] = {}
         self._tree = tree
         self._home = home
         self._run = run
-        self._folders: set[str] = set()  # those that are there
+        self._folders: set[str] = set()  # that exist
 
     def make_room(
         self,
@@ -49,17 +55,23 @@ class PutAside:
             NotReady: something cannot be moved.
         """
         for path in sorted(written):
-            obstacle = path if path in too_large else self._obstacle(path, removed)
+            if path in too_large:
+                obstacle = path
+            else:
+                obstacle = self._obstacle(path, removed)
             if obstacle and not _is_somebodys(obstacle, removed, visible):
                 self._move(obstacle)
 
     def blocked(
-        self, written: Collection[str], removed: Collection[str], visible: Collection[str]
+        self,
+        written: Collection[str],
+        removed: Collection[str],
+        visible: Collection[str],
     ) -> set[str]:
-        """Return those of the files to be `written` in whose way a `visible` file will stay."""
+        """Return those of the files to be `written` that a `visible` file is in the way of."""
         blocked: set[str] = set()
         for path in written:
-            with suppress(PermissionError):  # in a closed folder, nothing is visible
+            with suppress(PermissionError):  # nothing is visible in a closed folder
                 obstacle = self._obstacle(path, removed)
                 if obstacle and _is_somebodys(obstacle, removed, visible):
                     blocked.add(path)
@@ -67,21 +79,22 @@ class PutAside:
 
     def open_folders(self, paths: Collection[str]) -> bool:
         """Let the owner write in the folders above `paths` again; return whether one was closed."""
-        opened = self._open_root() if any("/" not in path for path in paths) else False
-        for folder in sorted({folder for path in paths for folder in _above(path)}):
+        opened = False
+        if any("/" not in path for path in paths):
+            opened = self._open_root()
+        folders = {folder for path in paths for folder in _above(path)}
+        for folder in sorted(folders):
             with suppress(OSError), self._tree.parent(folder) as (parent, name):
                 status = os.stat(name, dir_fd=parent, follow_symlinks=False)
-                closed = not os.access(
-                    name, os.R_OK | os.W_OK | os.X_OK, dir_fd=parent, effective_ids=True
-                )
-                if stat.S_ISDIR(status.st_mode) and closed:
+                is_usable = os.access(name, _USABLE, dir_fd=parent, effective_ids=True)
+                if stat.S_ISDIR(status.st_mode) and not is_usable:
                     _set_mode(parent, name, status.st_mode | stat.S_IRWXU)
                     opened = True
         return opened
 
     def _open_root(self) -> bool:
         root = self._tree.root
-        if os.access(root, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
+        if os.access(root, _USABLE, effective_ids=True):
             return False
         with suppress(OSError):
             root.chmod(stat.S_IMODE(root.stat().st_mode) | stat.S_IRWXU)
@@ -103,27 +116,33 @@ class PutAside:
             if status is None:
                 return ""
             if not stat.S_ISDIR(status.st_mode):
-                return "" if _has_content(status) and folder in removed else folder
+                is_removed = folder in removed and _has_content(status)
+                return "" if is_removed else folder
             self._folders.add(folder)
+        return path if self._is_in_place(path, removed) else ""
+
+    def _is_in_place(self, path: str, removed: Collection[str]) -> bool:
+        """Return whether at `path` itself is what cannot be replaced by a file."""
         status = self._tree.lstat(path)
         if status is None or stat.S_ISLNK(status.st_mode):
-            return ""
+            return False
         if stat.S_ISDIR(status.st_mode):
-            return path if self._holds_others(path, removed) else ""
-        return "" if stat.S_ISREG(status.st_mode) and is_readable(self._tree, path) else path
+            return self._stays(path, removed)
+        return not (stat.S_ISREG(status.st_mode) and is_readable(self._tree, path))
 
-    def _holds_others(self, folder: str, removed: Collection[str]) -> bool:
+    def _stays(self, folder: str, removed: Collection[str]) -> bool:
         """Return whether a folder holds anything but files that are `removed` and folders."""
-        ahead = [folder]
-        while ahead:
-            here = ahead.pop()
+        folders = [folder]
+        while folders:
             try:
-                below = self._tree.entries(here)
+                entries = self._tree.entries(folders.pop())
             except OSError:
                 return True
-            ahead += [path for path, is_folder in below if is_folder]
-            if any(path not in removed for path, is_folder in below if not is_folder):
-                return True
+            for path, is_folder in entries:
+                if is_folder:
+                    folders.append(path)
+                elif path not in removed:
+                    return True
         return False
 
     def _move(self, path: str) -> None:
@@ -139,15 +158,16 @@ class PutAside:
 
     @contextmanager
     def _new_place(self) -> Iterator[tuple[str, int]]:
-        """Make a new folder in the state folder; yield its path below the root, and a handle on it."""
+        """Make a new folder in the state folder; yield its path below the root, and a handle."""
         names = (_FOLDER_NAME, self._run, f"{time.time_ns()}-{len(self.moved)}")
+        state_folder = self._home.relative_to(self._tree.root).as_posix()
         handle = open_home(self._home)
         try:
             for name in names:
                 below = open_folder(handle, name)
                 os.close(handle)
                 handle = below
-            yield posixpath.join(self._home.relative_to(self._tree.root).as_posix(), *names), handle
+            yield posixpath.join(state_folder, *names), handle
         finally:
             os.close(handle)
 
@@ -181,28 +201,31 @@ def _above(path: str) -> Iterator[str]:
         end = path.find("/", end + 1)
 
 
-def _is_somebodys(obstacle: str, removed: Collection[str], visible: Collection[str]) -> bool:
+def _is_somebodys(
+    obstacle: str,
+    removed: Collection[str],
+    visible: Collection[str],
+) -> bool:
     """Return whether an obstacle is a visible file that stays, or a folder with one."""
-    below = f"{obstacle}/"
-    return any(
-        path == obstacle or path.startswith(below) for path in visible if path not in removed
-    )
+    prefix = f"{obstacle}/"
+    staying = (path for path in visible if path not in removed)
+    return any(path == obstacle or path.startswith(prefix) for path in staying)
 
 
 def _has_content(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)
 
 
-def _move_any(source: int, name: str, into: int) -> None:
+def _move_any(parent: int, name: str, into: int) -> None:
     """Move a file or folder. To move a folder, its owner must be able to write in it."""
     try:
-        os.rename(name, name, src_dir_fd=source, dst_dir_fd=into)
+        os.rename(name, name, src_dir_fd=parent, dst_dir_fd=into)
     except PermissionError:
-        status = os.stat(name, dir_fd=source, follow_symlinks=False)
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         if not stat.S_ISDIR(status.st_mode):
             raise
-        _set_mode(source, name, status.st_mode | stat.S_IRWXU)
-        os.rename(name, name, src_dir_fd=source, dst_dir_fd=into)
+        _set_mode(parent, name, status.st_mode | stat.S_IRWXU)
+        os.rename(name, name, src_dir_fd=parent, dst_dir_fd=into)
 
 
 def _set_mode(parent: int, name: str, mode: int) -> None:

@@ -53,8 +53,9 @@ _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 
 
 class PrivateRepository:
-    """A repository, created on first use and reset at each start, because a hostile build may have
-    edited it.
+    """A repository, created on first use.
+
+    It is reset at each start, because a hostile build may have edited it.
     """
 
     def __init__(self, git: Git, home: Path) -> None:
@@ -130,18 +131,19 @@ class PrivateRepository:
 
     @property
     def indexed(self) -> int:
-        """Return the number of files in the index; 0 if it is missing or cannot be read."""
+        """The number of files in the index; 0 if it is missing or cannot be read."""
         try:
             with open_regular(self.path / "index") as file:
-                return int.from_bytes(file.read(12)[8:])
+                header = file.read(12)  # signature, version, number of entries
         except OSError:
             return 0
+        return int.from_bytes(header[8:])
 
     @property
     def index_time(self) -> int:
-        """Return when the index was written, in nanoseconds; 0 if nobody can tell.
+        """When the index was written, in nanoseconds; 0 if that is unknown.
 
-        Files changed since will be read.
+        The next snapshot reads the files that were changed since.
         """
         try:
             return (self.path / "index").stat().st_mtime_ns
@@ -160,17 +162,19 @@ class PrivateRepository:
             path.unlink(missing_ok=True)
             path.touch(exist_ok=False)
             self._has_clock = True
-        stamp = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            os.utime(stamp)
-            return os.fstat(stamp).st_mtime_ns
+            os.utime(handle)
+            return os.fstat(handle).st_mtime_ns
         finally:
-            os.close(stamp)
+            os.close(handle)
 
     def objects_in_one_folder(self) -> int:
         """Return how many loose objects begin with 17: a 256th of all."""
         folder = self.path / "objects" / "17"
-        return len(list(folder.iterdir())) if is_folder(folder) else 0
+        if not is_folder(folder):
+            return 0
+        return len(list(folder.iterdir()))
 
     def _prepare(self) -> None:
         if self._ready:
@@ -193,9 +197,11 @@ class PrivateRepository:
             os.close(open_folder(home, _NAME))
         finally:
             os.close(home)
-        objects, self._object_format = self._user_objects()
-        sha256 = self._object_format == "sha256"
-        config = _CONFIG.format(version=1 if sha256 else 0) + (_SHA256 if sha256 else "")
+        alternates, self._object_format = self._user_objects()
+        if self._object_format == "sha256":
+            config = _CONFIG.format(version=1) + _SHA256
+        else:
+            config = _CONFIG.format(version=0)
         for name in ("info", "objects", "refs", "objects/info"):
             folder = self.path / name
             if is_link(folder):
@@ -204,7 +210,7 @@ class PrivateRepository:
         _write(self.path / "HEAD", _HEAD)
         _write(self.path / "config", config)
         _write(self.path / "info" / "attributes", _ATTRIBUTES)
-        _write(self.path / "objects" / "info" / "alternates", objects)
+        _write(self.path / "objects" / "info" / "alternates", alternates)
         # Remove redirections of git, and locks of a killed run: this run holds the project's lock.
         locks = ("index.lock", "scratch-index.lock", "packed-refs.lock", "config.lock")
         for name in ("commondir", "config.worktree", *locks):
@@ -218,14 +224,16 @@ class PrivateRepository:
         except GitError:
             return "", "sha1"  # no repository: all objects are stored here
         # Relative, so that the project can be moved; quoted, so that any name fits on one line.
-        relative = os.path.relpath(layout.objects.resolve(), (self.path / "objects").resolve())
+        folder = (self.path / "objects").resolve()
+        relative = os.path.relpath(layout.objects.resolve(), folder)
         quoted = "".join(f"\\{byte:03o}" for byte in os.fsencode(relative))
         return f'"{quoted}"\n', layout.object_format
 
 
 def _write(path: Path, text: str) -> None:
     """Write `text` to a plain file at `path`, unless it is already there."""
-    if not is_link(path) and is_file(path) and path.read_bytes() == text.encode():
+    content = text.encode()
+    if not is_link(path) and is_file(path) and path.read_bytes() == content:
         return
     path.unlink(missing_ok=True)
-    path.write_bytes(text.encode())
+    path.write_bytes(content)

@@ -6,9 +6,9 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from code_commit_workspace.checkpoint.repository import REFS, UNDONE, PrivateRepository
 from code_commit_workspace.checkpoint.snapshot import Snapshot, snapshot_message
@@ -18,12 +18,24 @@ from code_commit_workspace.diff import too_large
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.transaction.survey import Write
 
-_LINK, _EXECUTABLE, _NOTHING = "120000", "100755", "000000"
+_LINK = "120000"
+_EXECUTABLE = "100755"
+_NOTHING = "000000"
 _SCRATCH = "scratch-index"
+_DIFF = (
+    "diff-tree",
+    "-r",
+    "-p",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+)
 _BATCH = 500  # objects that one git process reads
+_LONGEST_HEADER = 200  # bytes of an object's header in the output of `git cat-file --batch`
 _MANY_OBJECTS = 64  # in one of 256 folders; with more, it pays to prune unreachable ones
 # Refs of ours; a hostile build may have added others.
-_RECORD = re.compile(rf"(?P<commit>[0-9a-f]+) (?P<ref>{UNDONE}(?P<run>[^/ ]+)/\d+)")
+_RECORD = re.compile(rf"(?P<commit>[0-9a-f]+) (?P<ref>{UNDONE}(?P<run>[^/ ]+)/(?P<time>\d+))")
 _REF = re.compile(
     rf"(?P<date>\d+) (?P<number>\d+) (?P<commit>[0-9a-f]+) {REFS}(?P<run>[^/ ]+)/(?P<label>[^/ ]+)"
 )
@@ -39,18 +51,17 @@ class Difference:
 
     @property
     def removed(self) -> bool:
-        """Return whether the newer tree lacks the path."""
+        """Whether the newer tree lacks the path."""
         return self.mode == _NOTHING
 
 
 @dataclass(frozen=True, slots=True)
 class PutBackRecord:
-    """What is known of an operation that put files back: the state before it, and what it left at
-    each path.
+    """What is known of an operation that put files back.
 
-    `reason` is a word for what did it: `undo`, `restore`, `original`, `trial` or `limit`. A path in
-    `left` without a state only got other permission bits. `latest` is the checkpoint of the run
-    before it.
+    `before` is the state before it, `left` has what it left at each path: None where it changed
+    only the permission bits. `reason` is a word for what did it: `undo`, `restore`, `original`,
+    `trial` or `limit`. `latest` is the checkpoint of the run before it.
     """
 
     ref: str
@@ -61,6 +72,16 @@ class PutBackRecord:
     latest: str
 
 
+class _Checkpoint(NamedTuple):
+    """What the ref of a checkpoint says, with the fields to sort by first."""
+
+    run: str
+    number: int
+    label: str
+    commit: str
+    date: int
+
+
 class Saved:
     """The checkpoints of all runs."""
 
@@ -69,22 +90,31 @@ class Saved:
 
     def runs(self) -> dict[str, list[tuple[str, str]]]:
         """Return the labels and commit ids of each run, oldest first."""
+        checkpoints = self._checkpoints()
+        begin: dict[str, int] = {}
+        for checkpoint in checkpoints:
+            earliest = begin.get(checkpoint.run, checkpoint.date)
+            begin[checkpoint.run] = min(earliest, checkpoint.date)
+        checkpoints.sort(key=lambda checkpoint: (begin[checkpoint.run], *checkpoint))
+        runs: dict[str, list[tuple[str, str]]] = {}
+        for checkpoint in checkpoints:
+            labels_and_commits = runs.setdefault(checkpoint.run, [])
+            labels_and_commits.append((checkpoint.label, checkpoint.commit))
+        return runs
+
+    def _checkpoints(self) -> list[_Checkpoint]:
+        checkpoints: list[_Checkpoint] = []
         fields = "%(committerdate:unix) %(contents:subject) %(objectname) %(refname)"
-        listing = self._repository.run(["for-each-ref", f"--format={fields}", REFS]).decode(
-            "utf-8", "replace"
-        )
-        refs = [
-            (int(ref["date"]), ref["run"], int(ref["number"]), ref["label"], ref["commit"])
-            for ref in map(_REF.fullmatch, listing.splitlines())
-            if ref
-        ]
-        begun = {run: date for date, run, *_ in sorted(refs, reverse=True)}
-        found: dict[str, list[tuple[str, str]]] = {}
-        for _date, run, _number, label, commit in sorted(
-            refs, key=lambda ref: (begun[ref[1]], ref[1], ref[2])
-        ):
-            found.setdefault(run, []).append((label, commit))
-        return found
+        for line in self._refs(REFS, fields):
+            if match := _REF.fullmatch(line):
+                date, number, commit, run, label = match.groups()
+                checkpoints.append(_Checkpoint(run, int(number), label, commit, int(date)))
+        return checkpoints
+
+    def _refs(self, prefix: str, fields: str) -> list[str]:
+        """Return a line with `fields`, in git's format, for each ref below `prefix`."""
+        listing = self._repository.run(["for-each-ref", f"--format={fields}", prefix])
+        return listing.decode("utf-8", "replace").splitlines()
 
     def load(self, commit: str) -> Snapshot:
         """Read a snapshot back from its commit.
@@ -100,43 +130,52 @@ class Saved:
         Raises:
             NotReady: as `load`.
         """
-        read = self._read_commits(commits)
-        return [(_snapshot(commit, *read[commit]), _writers(read[commit][1])) for commit in commits]
+        loaded = self._read_commits(commits)
+        snapshots: list[tuple[Snapshot, Writers]] = []
+        for commit in commits:
+            tree, metadata = loaded[commit]
+            snapshots.append((_snapshot(commit, tree, metadata), _writers(metadata)))
+        return snapshots
 
     def _read_commits(self, commits: Sequence[str]) -> dict[str, tuple[str, Mapping[str, Any]]]:
         """Return the tree and the metadata of each commit."""
-        names = "".join(f"{checked_id(commit)}\n" for commit in dict.fromkeys(commits))
-        answer = self._repository.run(["cat-file", "--batch"], stdin=names.encode())
-        texts = {
-            name: bytes(text)
-            for name, kind, text in _parse_batch(memoryview(answer))
-            if kind == "commit"
-        }
-        read: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        names = [checked_id(commit) for commit in dict.fromkeys(commits)]
+        objects = self._objects(names)
+        texts = {name: bytes(text) for name, kind, text in objects if kind == "commit"}
+        loaded: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for commit in commits:
             try:
-                head, _, message = texts[commit].decode().partition("\n\n")
-                metadata = json.loads(message.partition("\n\n")[2])
-                read[commit] = head.partition("\n")[0].removeprefix("tree "), dict(metadata)
+                headers, _, message = texts[commit].decode().partition("\n\n")
+                _subject, _, metadata = message.partition("\n\n")
+                tree = headers.partition("\n")[0].removeprefix("tree ")
+                loaded[commit] = (tree, dict(json.loads(metadata)))
             except (ValueError, TypeError, KeyError, RecursionError) as error:
                 raise _damaged(commit) from error
-        return read
+        return loaded
+
+    def _objects(self, names: Iterable[str]) -> Iterator[tuple[str, str, memoryview]]:
+        """Yield the id, the kind and the content of each object that is there."""
+        lines = "".join(f"{name}\n" for name in names)
+        answer = self._repository.run(["cat-file", "--batch"], stdin=lines.encode())
+        return _parse_batch(memoryview(answer))
 
     def steps(self, trees: Sequence[str]) -> list[list[Step]]:
         """Return the steps from each of `trees` to the next."""
-        pairs = [f"{checked_id(old)} {checked_id(new)}" for old, new in itertools.pairwise(trees)]
-        between: dict[str, list[Step]] = {pair: [] for pair in pairs}
-        asked = "".join(f"{pair}\n" for pair in between if len(set(pair.split())) > 1)
-        options = ("--stdin", "-r", "-z", "--no-renames")
-        raw = self._repository.run(["diff-tree", *options], stdin=asked.encode()) if asked else b""
-        fields = os.fsdecode(raw).split("\0")
-        pair = ""
-        for head, path in zip(fields[::2], fields[1::2], strict=False):
-            # Before the first entry of a pair, there is a line with the pair.
-            *heads, entry = head.split("\n")
-            pair = heads[-1] if heads else pair
-            between[pair].append(_step(entry, path))
-        return [between[pair] for pair in pairs]
+        ids = [checked_id(tree) for tree in trees]
+        pairs = [f"{old} {new}" for old, new in itertools.pairwise(ids)]
+        steps: dict[str, list[Step]] = {pair: [] for pair in pairs}
+        lines = "".join(f"{old} {new}\n" for old, new in _distinct_pairs(ids))
+        if lines:
+            options = ("--stdin", "-r", "-z", "--no-renames")
+            output = self._repository.run(["diff-tree", *options], stdin=lines.encode())
+            pair = ""
+            for head, path in _fields_in_pairs(output):
+                # Before the first entry of a pair, there is a line with the pair.
+                *heads, entry = head.split("\n")
+                if heads:
+                    pair = heads[-1]
+                steps[pair].append(_step(entry, path))
+        return [steps[pair] for pair in pairs]
 
     def keep_record(
         self,
@@ -146,25 +185,27 @@ class Saved:
         left: Mapping[str, State | None],
         latest: str,
     ) -> str:
-        """Keep the state before files are put back, for `redo`; return the name of its ref."""
+        """Save the state before files are put back, for `redo`; return the name of its ref."""
         more = {"reason": reason, "left": left, "latest": latest}
-        commit = self._repository.commit(snapshot.tree, snapshot_message(snapshot, reason, more))
+        message = snapshot_message(snapshot, reason, more)
+        commit = self._repository.commit(snapshot.tree, message)
         ref = f"{UNDONE}{run}/{snapshot.taken:020}"
         self._repository.set_ref(ref, commit)
         return ref
 
     def records(self) -> list[tuple[str, str, str]]:
         """Return the ref, the run and the commit of each record, oldest first."""
-        listing = self._repository.run(
-            ["for-each-ref", "--format=%(objectname) %(refname)", UNDONE]
-        )
-        found = filter(
-            None, map(_RECORD.fullmatch, listing.decode("utf-8", "replace").splitlines())
-        )
-        records = [(ref["ref"], ref["run"], ref["commit"]) for ref in found]
-        return sorted(records, key=lambda record: record[0].rpartition("/")[2])
+        lines = self._refs(UNDONE, "%(objectname) %(refname)")
+        refs = [ref for line in lines if (ref := _RECORD.fullmatch(line))]
+        refs.sort(key=lambda ref: ref["time"])
+        return [(ref["ref"], ref["run"], ref["commit"]) for ref in refs]
 
-    def load_record(self, ref: str, run: str, commit: str) -> PutBackRecord:
+    def load_record(
+        self,
+        ref: str,
+        run: str,
+        commit: str,
+    ) -> PutBackRecord:
         """Read a record.
 
         Raises:
@@ -172,14 +213,15 @@ class Saved:
         """
         tree, metadata = self._read_commits([commit])[commit]
         try:
-            left = {
-                str(path): state and State(*map(str, state))
-                for path, state in metadata["left"].items()
-            }
-            reason, latest = str(metadata["reason"]), str(metadata["latest"])
+            left: dict[str, State | None] = {}
+            for path, state in metadata["left"].items():
+                left[str(path)] = State(*map(str, state)) if state else None
+            reason = str(metadata["reason"])
+            latest = str(metadata["latest"])
         except (KeyError, TypeError, AttributeError) as error:
             raise _damaged(commit) from error
-        return PutBackRecord(ref, run, reason, _snapshot(commit, tree, metadata), left, latest)
+        before = _snapshot(commit, tree, metadata)
+        return PutBackRecord(ref, run, reason, before=before, left=left, latest=latest)
 
     def drop_record(self, ref: str) -> None:
         """Drop a record."""
@@ -190,132 +232,132 @@ class Saved:
         return self._repository.run(["mktree"]).decode().strip()
 
     def differences(self, old: str, new: str) -> list[Difference]:
-        """Return the paths of `new`, a tree or commit, that differ from `old` in content, kind or
-        executable bit.
+        """Return the differences from `old` to `new` in content, kind or executable bit.
+
+        Both are trees or commits.
         """
         trees = (checked_id(old), checked_id(new), "--")
-        raw = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", *trees])
-        fields = os.fsdecode(raw).split("\0")
-        # Each is ":100644 100755 <blob> <blob> M", then its path.
-        return [
-            Difference(path, *_mode_and_blob(entry))
-            for entry, path in zip(fields[::2], fields[1::2], strict=False)
-        ]
+        output = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", *trees])
+        return [_difference(entry, path) for entry, path in _fields_in_pairs(output)]
 
     def without(self, tree: str, paths: Collection[str]) -> str:
         """Return the id of `tree`, a tree or commit, without the files at `paths`."""
         if not paths:
             return tree
         listing = b"".join(os.fsencode(path) + b"\0" for path in sorted(paths))
+        remove = ["update-index", "-z", "--force-remove", "--stdin"]
         self._repository.run(["read-tree", checked_id(tree)], index=_SCRATCH)
-        self._repository.run(
-            ["update-index", "-z", "--force-remove", "--stdin"], stdin=listing, index=_SCRATCH
-        )
+        self._repository.run(remove, stdin=listing, index=_SCRATCH)
         return self._repository.run(["write-tree"], index=_SCRATCH).decode().strip()
 
-    def diff(self, old: str, new: str, *options: str, most: int | None = None) -> bytes:
+    def diff(
+        self,
+        old: str,
+        new: str,
+        *options: str,
+        most: int | None = None,
+    ) -> bytes:
         """See `Checkpoints.diff`; `options` are further options of git."""
-        options = (
-            "-r",
-            "-p",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-color",
-            *options,
-        )
         trees = (checked_id(old), checked_id(new), "--")
-        found = self._repository.run(["diff-tree", *options, *trees], most=most)
-        if most is not None and len(found) > most:
+        diff = self._repository.run([*_DIFF, *options, *trees], most=most)
+        if most is not None and len(diff) > most:
             raise too_large(most)
-        return found
+        return diff
 
     def listing(self, commit: str) -> dict[str, str]:
         """See `Checkpoints.listing`."""
-        raw = os.fsdecode(self._repository.run(["ls-tree", "-r", "-z", checked_id(commit)]))
-        entries = (line.partition("\t") for line in raw.split("\0") if line)
-        return {path: entry.replace(" blob ", " ") for entry, _, path in entries}
+        output = self._repository.run(["ls-tree", "-r", "-z", checked_id(commit)])
+        listing: dict[str, str] = {}
+        for line in os.fsdecode(output).split("\0"):
+            if line:
+                entry, _, path = line.partition("\t")
+                listing[path] = entry.replace(" blob ", " ")
+        return listing
 
-    def writes(self, differences: Sequence[Difference], wanted: Snapshot) -> list[Write]:
-        """Return the writes that make all `differences`.
+    def writes(self, differences: Sequence[Difference], snapshot: Snapshot) -> list[Write]:
+        """Return the writes that make all `differences`, which lead to `snapshot`.
 
         Raises:
             NotReady: an object is missing.
         """
-        blobs = self._read(
-            {difference.blob for difference in differences if not difference.removed}
-        )
-        return [_write(difference, blobs, wanted.modes) for difference in differences]
+        blobs = {difference.blob for difference in differences if not difference.removed}
+        contents = self._contents(blobs)
+        return [_write(difference, contents, snapshot.modes) for difference in differences]
 
     def writes_of(self, states: Mapping[str, State], modes: Mapping[str, int]) -> list[Write]:
-        """Return the writes that put `states` in place; `modes` has the permission bits of the
-        files.
+        """Return the writes that put `states` in place, with the permission bits in `modes`.
 
         Raises:
             NotReady: an object is missing.
         """
-        blobs = self._read({state.blob for state in states.values() if not state.missing})
-        return [_write_state(path, state, blobs, modes.get(path)) for path, state in states.items()]
+        blobs = {state.blob for state in states.values() if not state.missing}
+        contents = self._contents(blobs)
+        return [
+            _write_state(path, state, contents, modes.get(path)) for path, state in states.items()
+        ]
 
-    def _read(self, blobs: Collection[str]) -> dict[str, memoryview]:
+    def _contents(self, blobs: Collection[str]) -> dict[str, memoryview]:
         names = sorted(blobs)
         contents: dict[str, memoryview] = {}
         for start in range(0, len(names), _BATCH):
-            asked = names[start : start + _BATCH]
-            answer = self._repository.run(
-                ["cat-file", "--batch"], stdin="".join(f"{name}\n" for name in asked).encode()
-            )
-            found = _parse_batch(memoryview(answer))
-            contents.update({name: content for name, kind, content in found if kind == "blob"})
+            objects = self._objects(names[start : start + _BATCH])
+            contents |= {name: content for name, kind, content in objects if kind == "blob"}
         missing = len(names) - len(contents)
         if missing:
             raise NotReady(
-                f"the checkpoint is incomplete: {missing} of its objects are gone from the repository",
+                f"the checkpoint is incomplete: {missing} of its objects are gone from "
+                "the repository",
                 hint="they were commits that git has deleted since; restore the files yourself",
             )
         return contents
 
     def forget(self, runs: Collection[str]) -> None:
         """See `Checkpoints.forget`."""
-        refs = self.runs()
-        lines = [
-            f"delete {REFS}{run}/{label}\n"
-            for run in refs
+        refs = [
+            f"{REFS}{run}/{label}"
+            for run, checkpoints in self.runs().items()
             if run in runs
-            for label, _commit in refs[run]
+            for label, _commit in checkpoints
         ]
-        lines += [f"delete {ref}\n" for ref, run, _commit in self.records() if run in runs]
-        if not lines:
+        refs += [ref for ref, run, _commit in self.records() if run in runs]
+        if not refs:
             return
-        self._repository.run(["update-ref", "--stdin"], stdin="".join(lines).encode())
+        lines = "".join(f"delete {ref}\n" for ref in refs)
+        self._repository.run(["update-ref", "--stdin"], stdin=lines.encode())
         if self._repository.objects_in_one_folder() > _MANY_OBJECTS:
             self._repository.run(["prune", "--expire=now"])
 
 
 def checked_id(name: str) -> str:
-    """Return `name` if it is an object id, and not an option or another name that git would look
-    up.
+    """Return `name` if it is an object id, and not an option or a name that git would look up.
 
     Raises:
-        NotReady: it is not.
+        NotReady: it is no object id.
     """
     if not re.fullmatch("[0-9a-f]{40,64}", name):
         raise NotReady(f"{name!r} is not a checkpoint")
     return name
 
 
-def _mode_and_blob(entry: str) -> tuple[str, str]:
+def _distinct_pairs(trees: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each pair of neighbors that differ, but each pair only once."""
+    for old, new in dict.fromkeys(itertools.pairwise(trees)):
+        if old != new:
+            yield old, new
+
+
+def _fields_in_pairs(output: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the entry and the path of each difference in the output of `git diff-tree -z`.
+
+    An entry is `:100644 100755 <blob> <blob> M`.
+    """
+    fields = os.fsdecode(output).split("\0")
+    return zip(fields[::2], fields[1::2], strict=False)
+
+
+def _difference(entry: str, path: str) -> Difference:
     _, mode, _, blob, _ = entry.split(" ")
-    return mode, blob
-
-
-def _write_state(
-    path: str, state: State, blobs: Mapping[str, memoryview], mode: int | None
-) -> Write:
-    if state.missing:
-        return Write(path, None)
-    is_link = state.mode == _LINK
-    return Write(path, blobs[state.blob], mode=None if is_link else mode, link=is_link)
+    return Difference(path, mode, blob)
 
 
 def _step(entry: str, path: str) -> Step:
@@ -327,10 +369,16 @@ def _damaged(commit: str) -> NotReady:
     return NotReady(f"the checkpoint {commit} cannot be read: it is damaged")
 
 
-def _snapshot(commit: str, tree: str, metadata: Mapping[str, Any]) -> Snapshot:
+def _snapshot(
+    commit: str,
+    tree: str,
+    metadata: Mapping[str, Any],
+) -> Snapshot:
     try:
-        others = {str(path): int(mode) & 0o777 for path, mode in metadata["others"].items()}
-        modes = Modes(int(metadata["plain"]) & 0o777, int(metadata["executable"]) & 0o777, others)
+        unusual = {str(path): int(mode) & 0o777 for path, mode in metadata["others"].items()}
+        plain = int(metadata["plain"]) & 0o777
+        executable = int(metadata["executable"]) & 0o777
+        modes = Modes(plain, executable, unusual)
         left_out = {
             str(path): (int(size), int(time))
             for path, (size, time) in metadata.get("left_out", {}).items()
@@ -353,29 +401,47 @@ def _writers(metadata: Mapping[str, Any]) -> Writers:
     return Writers()
 
 
-def _write(difference: Difference, blobs: Mapping[str, memoryview], modes: Modes) -> Write:
+def _write(
+    difference: Difference,
+    contents: Mapping[str, memoryview],
+    modes: Modes,
+) -> Write:
     if difference.removed:
         return Write(difference.path, None)
-    content = blobs[difference.blob]
+    content = contents[difference.blob]
     if difference.mode == _LINK:
         return Write(difference.path, content, link=True)
     mode = modes.of(difference.path, executable=difference.mode == _EXECUTABLE)
     return Write(difference.path, content, mode=mode)
 
 
-def _parse_batch(answer: memoryview) -> Iterator[tuple[str, str, memoryview]]:
-    """Yield the id, the kind and the content of each object in the output of `git cat-file
-    --batch`.
+def _write_state(
+    path: str,
+    state: State,
+    contents: Mapping[str, memoryview],
+    mode: int | None,
+) -> Write:
+    if state.missing:
+        return Write(path, None)
+    content = contents[state.blob]
+    if state.mode == _LINK:
+        return Write(path, content, link=True)
+    return Write(path, content, mode=mode)
 
-    Each is `<id> <kind> <size>`, a newline, the content, a newline; a missing one is `<id>
-    missing`.
+
+def _parse_batch(answer: memoryview) -> Iterator[tuple[str, str, memoryview]]:
+    """Yield the id, the kind and the content of each object that `git cat-file --batch` prints.
+
+    An object is `<id> <kind> <size>`, a newline, the content, a newline. A missing one is
+    `<id> missing`.
     """
-    at = 0
-    while at < len(answer):
-        end = at + bytes(answer[at : at + 200]).index(b"\n")
-        name, kind, *size = bytes(answer[at:end]).decode().split(" ")
-        at = end + 1
+    position = 0
+    while position < len(answer):
+        beginning = bytes(answer[position : position + _LONGEST_HEADER])
+        header, _, _content = beginning.partition(b"\n")
+        position += len(header) + 1
+        name, kind, *size = header.decode().split(" ")
         if size:
-            length = int(size[0])
-            yield name, kind, answer[at : at + length]
-            at += length + 1
+            end = position + int(size[0])
+            yield name, kind, answer[position:end]
+            position = end + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import stat
 from collections.abc import Collection, Mapping, Sequence
@@ -14,6 +13,7 @@ from code_commit_workspace.checkpoint.put_aside import PutAside, is_readable
 from code_commit_workspace.checkpoint.restore import Restorer
 from code_commit_workspace.checkpoint.saved import PutBackRecord, Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
+from code_commit_workspace.checkpoint.visible import Statuses
 from code_commit_workspace.checkpoint.writers import Earlier, State, Step
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
@@ -31,8 +31,8 @@ class PutBack:
     wrote them: they stay as they are. `unclaimed` are those of `paths` that changed while a process
     ran and that no response wrote, so a person may have written them. `record` is what `redo`
     reads. `left_out` are files that were changed since the start of the run and that stay as they
-    are, because they are too large to save. `moved` has what was in the way of restored files: its
-    path, and where it is now.
+    are, because they are too large to save. `moved` has the old and the new path of what was in the
+    way of restored files.
     """
 
     paths: tuple[str, ...]
@@ -46,7 +46,13 @@ class PutBack:
 class Undoer:
     """Puts back what runs changed; `home` is the state folder of the project."""
 
-    def __init__(self, tree: ProjectTree, home: Path, snapshots: Snapshots, saved: Saved) -> None:
+    def __init__(
+        self,
+        tree: ProjectTree,
+        home: Path,
+        snapshots: Snapshots,
+        saved: Saved,
+    ) -> None:
         self._tree = tree
         self._home = home
         self._snapshots = snapshots
@@ -54,21 +60,29 @@ class Undoer:
         self._restorer = Restorer(tree, home, snapshots, saved)
         self._histories = Histories(snapshots, saved)
 
-    def undo(self, run: str, below: Sequence[str], *, force: bool) -> PutBack:
+    def undo(
+        self,
+        run: str,
+        below: Sequence[str],
+        *,
+        force: bool,
+    ) -> PutBack:
         """See `Checkpoints.undo`."""
         history = self._histories.of_run(run)
         chosen = _below(history.writes.changed, below, run)
-        later = history.changed_since()
-        lost = {path for path in chosen & later if history.writes.is_own(path)}
-        if lost and not force:
+        if force:
+            return self._put_back(history, chosen, (), reason="undo", force=True)
+        changed_since = history.changed_since()
+        lost = {path for path in chosen & changed_since if history.writes.is_own(path)}
+        if lost:
             raise NotReady(
                 f"files were changed since the run {run}: {join_paths(sorted(lost), _NAMED)}",
-                hint=f"nothing was undone; `code-commit undo {run} --force` discards these later changes too",
+                hint=f"nothing was undone; "
+                f"`code-commit undo {run} --force` discards these later changes too",
             )
-        if not force:
-            chosen -= later
-        edited = () if force else chosen & history.writes.edited
-        return self._put_back(history, chosen, edited, reason="undo", force=force)
+        chosen -= changed_since
+        edited = chosen & history.writes.edited
+        return self._put_back(history, chosen, edited, reason="undo")
 
     def put_back(
         self,
@@ -81,29 +95,29 @@ class Undoer:
     ) -> PutBack:
         """See `Checkpoints.put_back`."""
         history = self._histories.of_run(run, since)
-        later = history.changed_since()
-        edited = history.writes.edited | {path for path in later if history.writes.is_own(path)}
+        changed_since = history.changed_since()
         blocked = self._blocked(history)
-        chosen = history.writes.changed - later - blocked - set(but)
-        return self._put_back(
-            history,
-            chosen,
-            (edited | blocked) - set(but),
-            reason=reason,
-            only_unclaimed=only_unclaimed,
-        )
+        chosen = history.writes.changed - changed_since - blocked - set(but)
+        edited = history.writes.edited | blocked
+        edited |= {path for path in changed_since if history.writes.is_own(path)}
+        edited -= set(but)
+        return self._put_back(history, chosen, edited, reason=reason, only_unclaimed=only_unclaimed)
 
     def redo(self, run: str | None) -> tuple[PutBackRecord, tuple[str, ...]]:
         """See `Checkpoints.redo`; return the record as well."""
         now, files = self._snapshots.look()
         record, steps = self._latest_record(run, now)
-        expected = {step.path: record.left.get(step.path) for step in steps}
-        changed = [step.path for step in steps if expected[step.path] not in {None, step.new}]
-        hidden = [path for path in record.left if path not in files and self._is_file(path)]
-        if changed or hidden:
+        changed = {
+            step.path for step in steps if record.left.get(step.path) not in {None, step.new}
+        }
+        # Also files that were made since and that git ignores.
+        changed |= {path for path in record.left if path not in files and self._is_file(path)}
+        if changed:
             raise NotReady(
-                f"files were changed since they were put back: {join_paths(sorted({*changed, *hidden}), _NAMED)}",
-                hint="nothing was redone; move your changes away, then run `code-commit redo` again",
+                f"files were changed since they were put back: "
+                f"{join_paths(sorted(changed), _NAMED)}",
+                hint="nothing was redone; "
+                "move your changes away, then run `code-commit redo` again",
             )
         restored = self._restorer.restore(record.before, record.left.keys())
         self._saved.drop_record(record.ref)
@@ -112,16 +126,17 @@ class Undoer:
     def _latest_record(self, run: str | None, now: Snapshot) -> tuple[PutBackRecord, list[Step]]:
         """Return the latest record, and the steps from its state to `now`.
 
-        Drop those that are redone by hand.
+        Drop records of what somebody brought back by hand.
         """
-        for ref, of_run, commit in reversed(self._saved.records()):
-            if run in {None, of_run}:
-                record = self._saved.load_record(ref, of_run, commit)
-                (steps,) = self._saved.steps([record.before.tree, now.tree])
-                paths = {step.path for step in steps}
-                if any(path in paths or state is None for path, state in record.left.items()):
-                    return record, steps
-                self._saved.drop_record(ref)
+        for ref, run_of_record, commit in reversed(self._saved.records()):
+            if run not in {None, run_of_record}:
+                continue
+            record = self._saved.load_record(ref, run_of_record, commit)
+            (steps,) = self._saved.steps([record.before.tree, now.tree])
+            paths = {step.path for step in steps}
+            if any(path in paths or state is None for path, state in record.left.items()):
+                return record, steps
+            self._saved.drop_record(ref)
         whose = f" of the run {run}" if run else ""
         raise NotReady(f"no undo{whose} can be taken back, so there is nothing to redo")
 
@@ -135,124 +150,122 @@ class Undoer:
         force: bool = False,
         only_unclaimed: bool = False,
     ) -> PutBack:
-        """Put back what the run changed at `paths`, after the state before that is kept for `redo`."""
-        wanted = {
-            path: earlier for path, earlier in history.wanted(force=force).items() if path in paths
-        }
+        """Put back what the run changed at `paths`; save the state before that for `redo`."""
         aside = PutAside(self._tree, self._home, history.run)
-        if aside.open_folders(wanted.keys()):
-            history = self._histories.look_again(history)  # what is in them was not to be seen
-        wanted = {
-            path: earlier for path, earlier in wanted.items() if history.now(path) != earlier.state
-        }
-        wanted = {
-            path: earlier for path, earlier in wanted.items() if history.is_saved(path, earlier)
-        }
-        rules = {
+        chosen = {
             path: earlier
-            for path, earlier in wanted.items()
-            if posixpath.basename(path) == ".gitignore"
+            for path, earlier in history.to_put_back(edited=force).items()
+            if path in paths
+        }
+        if aside.open_folders(chosen.keys()):
+            history = self._histories.look_again(history)  # closed folders looked empty
+        chosen = {
+            path: earlier
+            for path, earlier in chosen.items()
+            if history.now(path) != earlier.state and history.is_saved(path, earlier)
         }
         rights = {
             path: mode
             for path, mode in history.rights().items()
-            if path in paths and path not in wanted
+            if path in paths and path not in chosen
         }
-        seen = history
+        rules = {
+            path: earlier
+            for path, earlier in chosen.items()
+            if posixpath.basename(path) == ".gitignore"
+        }
         record = ""
+        under_new_rules = history
         try:
             if rules:  # first: under changed rules, ignored files would look new
-                record = self._keep_record(history, reason, rules, (), only=None)
+                record = self._keep_record(history, reason, _states(rules))
                 self._replace(rules, history, aside)
-                seen = self._histories.look_again(history)
+                under_new_rules = self._histories.look_again(history)
                 self._saved.drop_record(record)
-            others = self._without_ignored(
-                {path: wanted[path] for path in wanted.keys() - rules.keys()}, seen
-            )
-            wanted = rules | others
-            unclaimed = history.writes.unclaimed & wanted.keys()
-            record = self._keep_record(
-                history, reason, wanted, rights, only=unclaimed if only_unclaimed else None
-            )
-            self._replace(others, history, aside, self._restorer.with_rights(rights), seen.files)
+            files = {
+                path: earlier
+                for path, earlier in chosen.items()
+                if path not in rules and not self._is_ignored(path, earlier, under_new_rules)
+            }
+            unclaimed = history.writes.unclaimed & (rules.keys() | files.keys())
+            left = _states(rules | files)
+            left |= dict.fromkeys(rights)  # only their permission bits change
+            if only_unclaimed:
+                left = {path: state for path, state in left.items() if path in unclaimed}
+            record = self._keep_record(history, reason, left)
+            modes = self._restorer.with_rights(rights)
+            self._replace(files, history, aside, more=modes, seen=under_new_rules.files)
         except (NotReady, Interrupted):
-            self._restorer.write(
-                self._saved.writes_of({path: history.now(path) for path in rules}, {})
-            )
+            rules_before = {path: history.now(path) for path in rules}
+            self._restorer.write(self._saved.writes_of(rules_before, {}))
             aside.take_back()
             if record:
                 self._saved.drop_record(record)
             raise
-        restored = tuple(sorted(wanted.keys() | rights.keys()))
+        restored = rules.keys() | files.keys() | rights.keys()
+        left_out = tuple(path for path in history.changed_unsaved() if path not in aside.moved)
         return PutBack(
-            restored,
-            tuple(sorted(edited)),
-            tuple(sorted(unclaimed)),
-            record,
-            left_out=tuple(path for path in history.changed_unsaved() if path not in aside.moved),
+            tuple(sorted(restored)),
+            edited=tuple(sorted(edited)),
+            unclaimed=tuple(sorted(unclaimed)),
+            record=record,
+            left_out=left_out,
             moved=tuple(aside.moved.items()),
         )
 
     def _replace(
         self,
-        wanted: Mapping[str, Earlier],
+        earlier_states: Mapping[str, Earlier],
         history: History,
         aside: PutAside,
         more: Sequence[Write] = (),
-        seen: Mapping[str, os.stat_result] | None = None,
+        seen: Statuses | None = None,
     ) -> None:
-        """Put the earlier states in place, after what is in their way was put aside; write `more`."""
-        writes = self._writes_of(wanted, history)
-        removed = {path for path, earlier in wanted.items() if earlier.state.missing}
-        aside.make_room(wanted.keys() - removed, removed, history.files, history.snapshot.left_out)
+        """Put aside what is in the way, put the earlier states in place, and write `more`."""
+        writes = self._writes_of(earlier_states, history)
+        removed = _missing(earlier_states)
+        aside.make_room(
+            written=earlier_states.keys() - removed,
+            removed=removed,
+            visible=history.files,
+            too_large=history.snapshot.left_out,
+        )
         self._restorer.write([*writes, *more], seen)
 
     def _keep_record(
         self,
         history: History,
         reason: str,
-        wanted: Mapping[str, Earlier],
-        rights: Collection[str],
-        *,
-        only: Collection[str] | None,
+        left: Mapping[str, State | None],
     ) -> str:
-        """Keep the state before files are put back, `only` for some of them; return its name."""
-        left: dict[str, State | None] = {path: earlier.state for path, earlier in wanted.items()}
-        left |= dict.fromkeys(rights)  # only their permission bits change
-        if only is not None:
-            left = {path: state for path, state in left.items() if path in only}
+        """Save the state before the states `left` are put back; return the name of the record."""
         if not left:
             return ""
         return self._saved.keep_record(history.run, reason, history.snapshot, left, history.latest)
 
     def _blocked(self, history: History) -> set[str]:
-        """Return the paths where somebody made a folder of a file, or a file of a folder, so that
-        nothing fits.
+        """Return the paths that are blocked.
+
+        There, somebody made a folder of a file, or a file of a folder.
         """
-        wanted = history.wanted()
-        removed = {path for path, earlier in wanted.items() if earlier.state.missing}
-        return PutAside(self._tree, self._home, history.run).blocked(
-            wanted.keys() - removed, removed, history.files
-        )
+        earlier_states = history.to_put_back()
+        removed = _missing(earlier_states)
+        aside = PutAside(self._tree, self._home, history.run)
+        return aside.blocked(earlier_states.keys() - removed, removed, history.files)
 
-    def _without_ignored(
-        self, wanted: Mapping[str, Earlier], history: History
-    ) -> dict[str, Earlier]:
-        """Leave out files of somebody that git ignores, or ignored then."""
-        return {
-            path: earlier
-            for path, earlier in wanted.items()
-            if not self._is_ignored(path, earlier, history)
-        }
-
-    def _is_ignored(self, path: str, earlier: Earlier, history: History) -> bool:
+    def _is_ignored(
+        self,
+        path: str,
+        earlier: Earlier,
+        history: History,
+    ) -> bool:
+        """Return whether somebody's file is at `path` that git ignores, or ignored then."""
         status = history.files.get(path)
         if status is None:
             return path not in history.snapshot.left_out and self._has_content(path)
-        return (
-            earlier.state.missing
-            and status.st_ctime_ns < history.snapshots[earlier.checkpoint].taken
-        )
+        if not earlier.state.missing:
+            return False
+        return status.st_ctime_ns < history.snapshots[earlier.checkpoint].taken
 
     def _is_file(self, path: str) -> bool:
         try:
@@ -265,33 +278,54 @@ class Undoer:
         """Return whether there is a link or a file to read."""
         try:
             status = self._tree.lstat(path)
-            return status is not None and (
-                stat.S_ISLNK(status.st_mode)
-                or (stat.S_ISREG(status.st_mode) and is_readable(self._tree, path))
-            )
+            if status is None:
+                return False
+            if stat.S_ISREG(status.st_mode):
+                return is_readable(self._tree, path)
+            return stat.S_ISLNK(status.st_mode)
         except OSError:
             return False
 
-    def _writes_of(self, wanted: Mapping[str, Earlier], history: History) -> list[Write]:
-        modes = {path: history.mode_of(path, earlier) for path, earlier in wanted.items()}
-        return self._saved.writes_of(
-            {path: earlier.state for path, earlier in wanted.items()}, modes
-        )
+    def _writes_of(self, earlier_states: Mapping[str, Earlier], history: History) -> list[Write]:
+        states = {path: earlier.state for path, earlier in earlier_states.items()}
+        modes = {path: history.mode_of(path, earlier) for path, earlier in earlier_states.items()}
+        return self._saved.writes_of(states, modes)
 
 
-def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
-    """Return those of the `changed` paths that are at or below one of `paths`; all of them without
-    `paths`.
+def _states(earlier_states: Mapping[str, Earlier]) -> dict[str, State | None]:
+    return {path: earlier.state for path, earlier in earlier_states.items()}
+
+
+def _missing(earlier_states: Mapping[str, Earlier]) -> set[str]:
+    """Return the paths at which nothing was."""
+    return {path for path, earlier in earlier_states.items() if earlier.state.missing}
+
+
+def _below(
+    changed: set[str],
+    paths: Sequence[str],
+    run: str,
+) -> set[str]:
+    """Return the `changed` paths at or below one of `paths`. Without `paths`, return all.
 
     Raises:
         NotReady: the run changed nothing at one of `paths`.
     """
+    if not paths:
+        return changed
     chosen: set[str] = set()
     for path in paths:
-        wanted = posixpath.normpath(path)
-        found = {each for each in changed if wanted in {".", each} or each.startswith(f"{wanted}/")}
-        if not found:
+        matches = _at_or_below(changed, posixpath.normpath(path))
+        if not matches:
             hint = f"nothing was undone; it changed {join_paths(sorted(changed), _NAMED)}"
             raise NotReady(f"the run {run} changed nothing at {path}", hint=hint)
-        chosen |= found
-    return chosen if paths else changed
+        chosen |= matches
+    return chosen
+
+
+def _at_or_below(paths: set[str], top: str) -> set[str]:
+    """Return the paths that are `top` or below it."""
+    if top == ".":
+        return paths
+    prefix = f"{top}/"
+    return {path for path in paths if path == top or path.startswith(prefix)}

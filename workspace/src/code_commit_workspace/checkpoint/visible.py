@@ -1,4 +1,4 @@
-"""Select the files of a checkpoint: those that git tracks or does not ignore, as they are on disk."""
+"""Select the files of a checkpoint: those that git tracks or does not ignore, if they exist."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 from code_commit_workspace.transaction.plan import check_path
 
+Statuses = Mapping[str, os.stat_result]
+"""The status of each file, by path."""
+
 
 def visible(git: Git, private_folder: str) -> Collection[str]:
     """Return the paths of all files that git tracks or does not ignore.
@@ -26,19 +29,19 @@ def visible(git: Git, private_folder: str) -> Collection[str]:
     paths = git.list_files()
     git_folders = tuple(_below(git.root, git.layout().folders))
     return [
-        path for path in paths if _ours(path, private_folder) and not path.startswith(git_folders)
+        path
+        for path in paths
+        if _is_allowed(path, private_folder) and not path.startswith(git_folders)
     ]
 
 
 def statuses(tree: ProjectTree, paths: Iterable[str]) -> dict[str, os.stat_result]:
-    """Return the status, by path, of every regular file and link among `paths` that this account
-    can read.
-    """
-    folders: dict[str, list[str]] = defaultdict(list)
+    """Return the status, by path, of each regular file and link that this account can read."""
+    names_by_folder: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         folder, name = posixpath.split(path)
-        folders[folder].append(name)
-    return dict(_look(tree, folders))
+        names_by_folder[folder].append(name)
+    return dict(_statuses_by_folder(tree, names_by_folder))
 
 
 def _below(root: Path, folders: Iterable[Path]) -> Iterator[str]:
@@ -50,7 +53,7 @@ def _below(root: Path, folders: Iterable[Path]) -> Iterator[str]:
             yield f"{real.relative_to(top).as_posix()}/"
 
 
-def _ours(path: str, private_folder: str) -> bool:
+def _is_allowed(path: str, private_folder: str) -> bool:
     try:
         check_path(path, private_folder)
     except ValueError:
@@ -58,21 +61,23 @@ def _ours(path: str, private_folder: str) -> bool:
     return True
 
 
-def _look(
-    tree: ProjectTree, folders: Mapping[str, Iterable[str]]
-) -> Iterable[tuple[str, os.stat_result]]:
-    for folder, names in folders.items():
+def _statuses_by_folder(
+    tree: ProjectTree, names_by_folder: Mapping[str, Iterable[str]]
+) -> Iterator[tuple[str, os.stat_result]]:
+    for folder, names in names_by_folder.items():
+        prefix = f"{folder}/" if folder else ""
         try:
             with tree.folder(folder) as handle:
                 for name in names:
-                    status = _takeable(handle, name)
+                    status = _savable_status(handle, name)
                     if status is not None:
-                        yield f"{folder}/{name}" if folder else name, status
+                        yield f"{prefix}{name}", status
         except OSError:
             continue  # gone, or behind a link
 
 
-def _takeable(folder: int, name: str) -> os.stat_result | None:
+def _savable_status(folder: int, name: str) -> os.stat_result | None:
+    """Return the status of a link or a readable regular file, or None for anything else."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:
@@ -81,8 +86,11 @@ def _takeable(folder: int, name: str) -> os.stat_result | None:
         return status
     if not stat.S_ISREG(status.st_mode):
         return None
-    surely = status.st_mode & stat.S_IRUSR and status.st_uid == os.geteuid()
-    return status if surely or os.access(name, os.R_OK, dir_fd=folder, effective_ids=True) else None
+    if status.st_mode & stat.S_IRUSR and status.st_uid == os.geteuid():
+        return status
+    if os.access(name, os.R_OK, dir_fd=folder, effective_ids=True):
+        return status
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,30 +99,32 @@ class Modes:
 
     plain: int
     executable: int
-    others: Mapping[str, int]
+    unusual: Mapping[str, int]
 
     def of(self, path: str, *, executable: bool) -> int:
         """Return the permission bits of the file at `path`."""
-        return self.others.get(path, self.executable if executable else self.plain)
+        usual = self.executable if executable else self.plain
+        return self.unusual.get(path, usual)
 
 
-def modes_of(files: Mapping[str, os.stat_result]) -> Modes:
+def modes_of(files: Statuses) -> Modes:
     """Return the permission bits of all regular files among `files`."""
-    bits = {
+    modes = {
         path: status.st_mode & 0o777
         for path, status in files.items()
         if stat.S_ISREG(status.st_mode)
     }
-    counted = Counter(bits.values())
-    plain = _usual(counted, 0o644)
-    executable = _usual(counted, 0o755)
-    others = {
-        path: mode for path, mode in bits.items() if mode != (executable if mode & 0o100 else plain)
-    }
-    return Modes(plain, executable, others)
+    counts = Counter(modes.values())
+    plain = _usual(counts, 0o644)
+    executable = _usual(counts, 0o755)
+    usual = {plain, executable}
+    unusual = {path: mode for path, mode in modes.items() if mode not in usual}
+    return Modes(plain, executable, unusual)
 
 
-def _usual(counted: Counter[int], default: int) -> int:
-    """Return the most frequent bits among those that are as executable as `default`."""
-    same = [mode for mode, _ in counted.most_common() if mode & 0o100 == default & 0o100]
-    return same[0] if same else default
+def _usual(counts: Counter[int], default: int) -> int:
+    """Return the most frequent mode among those that are as executable as `default`."""
+    for mode, _count in counts.most_common():
+        if mode & 0o100 == default & 0o100:
+            return mode
+    return default

@@ -31,7 +31,7 @@ class State(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The path of a file that differs between two checkpoints, with its older and its newer state."""
+    """The path of a file that differs between two checkpoints, with its old and its new state."""
 
     path: str
     old: State
@@ -43,9 +43,9 @@ class Writers:
     """Who may have written since the checkpoint before.
 
     `responses` has the object id of each file as a response wrote it, None for one that a response
-    deleted. `process` is whether a process may have written; None if the program wrote everything
-    that takes the checkpoints. `put_back` are the paths that it put back. What nothing of this
-    explains, a person wrote. `rewinds` is an earlier checkpoint of the run: what was written since
+    deleted. `process` is whether a process may have written; None if the program that takes the
+    checkpoints wrote everything. `put_back` are the paths that it put back. A person wrote what
+    none of these explains. `rewinds` is an earlier checkpoint of the run: what was written since
     then is put back, and does not count.
     """
 
@@ -103,18 +103,22 @@ class _PathHistory:
 
     @property
     def is_own(self) -> bool:
-        """Whether the run wrote it, and not only a process of it."""
+        """Whether the run itself wrote it, not only one of its processes."""
         return self.response_wrote or self.program_wrote
 
     @property
     def may_be_of_person(self) -> bool:
-        """Whether it changed while a process ran, and no response wrote it."""
+        """Whether it changed while a process ran and no response wrote it."""
         return self.process_wrote and not self.response_wrote
 
     def forget_run(self) -> None:
         """Forget what the run wrote: it is put back."""
-        self.back = self.before_run = None
-        self.response_wrote = self.program_wrote = self.process_wrote = self.edited = False
+        self.back = None
+        self.before_run = None
+        self.response_wrote = False
+        self.program_wrote = False
+        self.process_wrote = False
+        self.edited = False
 
 
 class RunWrites:
@@ -152,12 +156,13 @@ class RunWrites:
         return self.back.keys() | self.edited | self.rights.keys()
 
     def is_own(self, path: str) -> bool:
-        """Return whether the run wrote the file at `path`, and not only a process of it."""
+        """Return whether the run itself wrote the file at `path`, not only one of its processes."""
         return path in self._paths and self._paths[path].is_own
 
     def before_run(self, path: str) -> Earlier | None:
         """Return what was at `path` before the run first wrote it, or None if it never did."""
-        return self._paths[path].before_run if path in self._paths else None
+        history = self._paths.get(path)
+        return history.before_run if history else None
 
     def last(self, path: str) -> State:
         """Return the state of a changed path at the last checkpoint."""
@@ -171,31 +176,45 @@ class RunWrites:
         history = self._paths.setdefault(step.path, _PathHistory(step.old, {step.old}))
         history.last = step.new
         history.states.add(step.new)
+        before = Earlier(step.old, interval.begin)
         by_response = _is_of_response(step, interval.writers)
         if not by_response and interval.writers.is_person(step.path):
-            self._add_of_person(step, history, interval)
+            self._add_of_person(step.path, history, before, interval.writers)
             return
         if history.back is None or (by_response and history.may_be_of_person):
-            history.back = Earlier(step.old, interval.begin)
+            history.back = before
         by_program = not by_response and interval.writers.is_program(step.path)
         if by_program and history.back.state == step.new:
-            history.forget_run()  # put back
+            history.forget_run()  # the program put it back
             return
-        history.before_run = history.before_run or Earlier(step.old, interval.begin)
+        history.before_run = history.before_run or before
         history.edited = False
         history.response_wrote |= by_response
         history.program_wrote |= by_program
         history.process_wrote |= not (by_response or by_program)
 
-    def _add_of_person(self, step: Step, history: _PathHistory, interval: Interval) -> None:
-        self.by_people.add(step.path)
+    def _add_of_person(
+        self,
+        path: str,
+        history: _PathHistory,
+        before: Earlier,
+        writers: Writers,
+    ) -> None:
+        self.by_people.add(path)
         history.edited = history.edited or history.back is not None
-        if step.path in interval.writers.responses:  # a response wrote it, then a person
-            history.before_run = history.before_run or Earlier(step.old, interval.begin)
-            history.response_wrote = history.edited = True
+        if path in writers.responses:  # a response wrote it, then a person
+            history.before_run = history.before_run or before
+            history.response_wrote = True
+            history.edited = True
         history.back = None
 
-    def _add_rights(self, path: str, old: int, new: int, writers: Writers) -> None:
+    def _add_rights(
+        self,
+        path: str,
+        old: int,
+        new: int,
+        writers: Writers,
+    ) -> None:
         if writers.is_person(path) and path not in writers.responses:
             self.rights.pop(path, None)
         elif self.rights.setdefault(path, old) == new:
@@ -206,4 +225,6 @@ def _is_of_response(step: Step, writers: Writers) -> bool:
     if step.path not in writers.responses:
         return False
     blob = writers.responses[step.path]
-    return step.new.missing if blob is None else step.new.blob == blob
+    if blob is None:
+        return step.new.missing
+    return step.new.blob == blob

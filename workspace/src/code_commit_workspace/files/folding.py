@@ -7,16 +7,17 @@ import unicodedata
 
 # Unicode's Default_Ignorable_Code_Point; HFS+ ignores some of them in names.
 _IGNORABLE = re.compile(
-    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 
 
 def folded(text: str) -> str:
-    """Return `text` as the most lenient file system compares it: normalized, in one case, without
-    ignorable characters.
+    """Return `text` as the most lenient file system compares it.
 
-    Unicode: NFKC (UAX #15), default case folding, Default_Ignorable_Code_Point (UAX #44).
+    It is normalized (NFKC, UAX #15), in one case (default case folding), and without ignorable
+    characters (Default_Ignorable_Code_Point, UAX #44).
     """
     if text.isascii():
         return text.lower()

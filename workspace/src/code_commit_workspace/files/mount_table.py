@@ -1,8 +1,7 @@
-"""Find where the machine shows a file a second time, or the processes of the host: bind mounts and
-other procfs.
+"""Find where the machine shows a file a second time, or the processes of the host.
 
-Containers and virtual machines often show the whole disk at a second place, and a chroot has a
-`/proc` of its own.
+These are bind mounts and further procfs. Containers and virtual machines often show the whole disk
+at a second place, and a chroot has a `/proc` of its own.
 """
 
 from __future__ import annotations
@@ -15,14 +14,15 @@ from dataclasses import dataclass
 from code_commit_workspace.files.path_text import within
 
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
-# File systems with the processes and messages of the host, and where the sandbox has its own.
+# File systems with the processes and messages of the host, and where the sandbox mounts its own.
 _OF_PROCESSES = {"proc": "/proc", "mqueue": "/dev"}
 
 
 @dataclass(frozen=True, slots=True)
 class MountPoint:
-    """A line of the mount table: at `path`, the file system of `kind` on `device` is seen from its
-    folder `top`.
+    """A line of the mount table: what is mounted at `path`.
+
+    It is the folder `top` of the file system of `kind` on `device`.
     """
 
     path: str
@@ -32,9 +32,7 @@ class MountPoint:
 
 
 def read_mount_table() -> list[MountPoint]:
-    """Return the mounts of this process, as in proc_pid_mountinfo(5); nothing where no system
-    tells.
-    """
+    """Return the mounts of this process (proc_pid_mountinfo(5)); none where there is no table."""
     try:
         with open("/proc/self/mountinfo", "rb") as file:  # noqa: PTH123
             return [parse_mount(line) for line in file]
@@ -43,27 +41,36 @@ def read_mount_table() -> list[MountPoint]:
 
 
 def parse_mount(line: bytes) -> MountPoint:
-    """Return a line of the mount table."""
+    """Parse a line of the mount table."""
     fields, _, source = line.partition(b" - ")
     _, _, device, top, path, *_ = fields.split(b" ")
-    return MountPoint(_plain(path), source.split(b" ")[0].decode(), device.decode(), _plain(top))
+    kind, *_ = source.split(b" ")
+    return MountPoint(
+        path=_plain(path),
+        kind=kind.decode(),
+        device=device.decode(),
+        top=_plain(top),
+    )
 
 
 def _plain(path: bytes) -> str:
     """Return `path`, in which the kernel writes blanks and backslashes as octal numbers."""
-    return os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), path))
+    return os.fsdecode(_ESCAPED.sub(lambda match: bytes([int(match[1], 8)]), path))
 
 
 def second_places(paths: Iterable[str], table: list[MountPoint]) -> Iterator[str]:
-    """Yield where else the files and folders at `paths`, real paths, or parts of them are seen."""
-    seen = _by_path(table)
+    """Yield where else the files and folders at `paths`, or parts of them, are visible.
+
+    `paths` are real paths.
+    """
+    mounts = _by_path(table)
     for path in paths:
-        own = _mount_of(path, seen)
+        own = _mount_of(path, mounts)
         if own is None:
             continue
-        yield from _other_names(path, own, seen)
+        yield from _other_names(path, own, mounts)
         inside = _moved(path, own.path, own.top)
-        for mount in seen.values():
+        for mount in mounts.values():
             is_part = mount.device == own.device and within(mount.top, inside)
             if is_part and mount.top != inside and not within(mount.path, path):
                 yield mount.path
@@ -71,19 +78,24 @@ def second_places(paths: Iterable[str], table: list[MountPoint]) -> Iterator[str
 
 def other_names(path: str, table: list[MountPoint]) -> Iterator[str]:
     """Yield the other paths of what is at `path`, a real path, existing or not."""
-    seen = _by_path(table)
-    own = _mount_of(path, seen)
+    mounts = _by_path(table)
+    own = _mount_of(path, mounts)
     if own is not None:
-        yield from _other_names(path, own, seen)
+        yield from _other_names(path, own, mounts)
 
 
-def _other_names(path: str, own: MountPoint, seen: Mapping[str, MountPoint]) -> Iterator[str]:
+def _other_names(
+    path: str,
+    own: MountPoint,
+    mounts: Mapping[str, MountPoint],
+) -> Iterator[str]:
+    """Yield the other paths of what is at `path`, which the mount `own` shows."""
     inside = _moved(path, own.path, own.top)
-    for mount in seen.values():
+    for mount in mounts.values():
         if mount.device != own.device or not within(inside, mount.top):
             continue
         place = _moved(inside, mount.top, mount.path)
-        if not within(place, path) and _mount_of(place, seen) is mount:
+        if not within(place, path) and _mount_of(place, mounts) is mount:
             yield place
 
 
@@ -92,21 +104,23 @@ def _by_path(table: list[MountPoint]) -> dict[str, MountPoint]:
 
 
 def views_of_processes(table: list[MountPoint]) -> Iterator[str]:
-    """Yield where the processes or messages of the host are seen besides the places that the
-    sandbox replaces.
+    """Yield where the processes or messages of the host are visible.
+
+    The places that the sandbox replaces are left out.
     """
     for mount in table:
-        own = _OF_PROCESSES.get(mount.kind)
-        if own and not within(mount.path, own):
+        replaced = _OF_PROCESSES.get(mount.kind)
+        if replaced and not within(mount.path, replaced):
             yield mount.path
 
 
 def _moved(path: str, folder: str, to: str) -> str:
     """Return where `path`, which is in `folder`, is in the folder `to`."""
-    return os.path.normpath(os.path.join(to, os.path.relpath(path, folder)))  # noqa: PTH118 - texts
+    inside = os.path.relpath(path, folder)
+    return os.path.normpath(os.path.join(to, inside))  # noqa: PTH118 - texts
 
 
-def _mount_of(path: str, seen: Mapping[str, MountPoint]) -> MountPoint | None:
-    while path not in seen and path != "/":
+def _mount_of(path: str, mounts: Mapping[str, MountPoint]) -> MountPoint | None:
+    while path not in mounts and path != "/":
         path = os.path.dirname(path)  # noqa: PTH120 - a text
-    return seen.get(path)
+    return mounts.get(path)

@@ -1,5 +1,6 @@
-"""Flags to open a file or folder that is not trusted: no link is followed, no process inherits the
-handle.
+"""Flags to open a file or folder that is not trusted.
+
+No link is followed, and no process inherits the handle.
 """
 
 from __future__ import annotations

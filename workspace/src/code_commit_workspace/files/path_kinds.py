@@ -44,23 +44,20 @@ def kind_of(status: os.stat_result) -> str:
 
 
 def blocks_readers(path: str | Path) -> os.stat_result | None:
-    """Return the status of what `path` leads to if who reads it may wait forever, else None.
+    """Return the status of a pipe or device that `path` leads to, else None.
 
-    These are pipes and devices, but not the null device.
+    Whoever reads it may wait forever. The null device does not count.
     """
     try:
         status = os.stat(path)  # noqa: PTH116 - it may be a text
-        if not (
-            stat.S_ISFIFO(status.st_mode)
-            or stat.S_ISCHR(status.st_mode)
-            or stat.S_ISBLK(status.st_mode)
-        ):
+        if stat.S_IFMT(status.st_mode) not in {stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK}:
             return None
         null = os.stat(os.devnull)  # noqa: PTH116 - a text
     except (OSError, ValueError):
         return None
-    is_null = stat.S_ISCHR(status.st_mode) and status.st_rdev == null.st_rdev
-    return None if is_null else status
+    if stat.S_ISCHR(status.st_mode) and status.st_rdev == null.st_rdev:
+        return None
+    return status
 
 
 def is_socket(path: str | Path) -> bool:

@@ -6,7 +6,7 @@ import os
 
 
 def within(path: str, folder: str) -> bool:
-    """Return whether `path` is `folder` or lies in it; both are absolute. Nothing is in ""."""
+    """Return whether `path` is `folder` or in it; both are absolute. Nothing is in ""."""
     if not folder:
         return False
     if path == folder or path.startswith(f"{folder.rstrip('/')}/"):

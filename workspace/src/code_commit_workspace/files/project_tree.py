@@ -1,6 +1,4 @@
-"""Access the project's files through directory handles, so that no link is ever followed, even in a
-race.
-"""
+"""Access the project's files through handles of folders: no link is followed, even in a race."""
 
 from __future__ import annotations
 
@@ -17,7 +15,10 @@ from typing import BinaryIO, Literal, Self
 from code_commit_workspace.files.open_flags import FOLDER, OLD_FILE
 from code_commit_workspace.interruption import STOP
 
-_SMALL, _PIECE, _LARGEST = 1 << 16, 1 << 20, 1 << 28  # bytes
+# In bytes.
+_SMALL = 1 << 16
+_PIECE = 1 << 20
+_LARGEST = 1 << 28
 _NOT_NAMES = frozenset({"", ".", ".."})
 _HERE = re.compile(r"(?:\./+)+")  # begins a path, and leads nowhere
 
@@ -51,15 +52,22 @@ class ProjectTree:
             NotADirectoryError: the folder or a part of the path is a file or a link.
             ValueError: `path` is not a plain relative path.
         """
-        with self._open(parts_of(normalise_path(path)) if path else ()) as handle:
+        names: Sequence[str] = ()
+        if path:
+            names = parts_of(normalise_path(path))
+        with self._open(names) as handle:
             yield handle
 
     @contextmanager
-    def _open(self, folders: Sequence[str]) -> Iterator[int]:
+    def _open(self, names: Sequence[str]) -> Iterator[int]:
+        """Open the folders with `names`, each in the one before, and yield the handle of the last.
+
+        Without names, yield the root's handle.
+        """
         handle = self.handle
         try:
-            for folder in folders:
-                below = os.open(folder, FOLDER, dir_fd=handle)
+            for name in names:
+                below = os.open(name, FOLDER, dir_fd=handle)
                 if handle != self.handle:
                     os.close(handle)
                 handle = below
@@ -105,16 +113,22 @@ class ProjectTree:
             return None
 
     def size(self, path: str) -> int:
-        """Return the bytes of the regular file at `path`; 0 if there is none, or a part of the path
-        is a link.
-        """
+        """Return the bytes of the regular file at `path`; 0 if there is none, or behind a link."""
         try:
-            found = self.lstat(path)
+            status = self.lstat(path)
         except OSError:
             return 0
-        return found.st_size if found and stat.S_ISREG(found.st_mode) else 0
+        if status is None or not stat.S_ISREG(status.st_mode):
+            return 0
+        return status.st_size
 
-    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
+    def read(
+        self,
+        path: str,
+        limit: int | None = None,
+        *,
+        start: int = 0,
+    ) -> bytes | None:
         """Return the content of the regular file at `path`, or None when it does not exist.
 
         Begin at the byte `start`. With `limit`, return at most so many bytes.
@@ -125,9 +139,10 @@ class ProjectTree:
         """
         try:
             with self.parent(path) as (folder, name), open_regular(name, folder=folder) as file:
-                most = _whole(file, path) if limit is None else limit
+                if limit is None:
+                    limit = _whole_size(file, path)
                 file.seek(start)
-                return file.read(most)
+                return file.read(limit)
         except FileNotFoundError:
             return None
 
@@ -137,7 +152,7 @@ class ProjectTree:
         The content is None for a path that is not a regular file, unreadable, larger than `limit`
         bytes, behind a link, or not a plain relative path.
         """
-        for folder, group in groupby(paths, lambda path: normalise_path(path).rpartition("/")[0]):
+        for folder, group in groupby(paths, _folder_of):
             with ExitStack() as stack:
                 try:
                     handle = stack.enter_context(self.folder(folder))
@@ -157,19 +172,20 @@ def open_regular(
     folder: int | None = None,
     follow: bool = False,
 ) -> BinaryIO:
-    """Open a regular file that is not trusted: do not wait at a pipe, nor, unless `follow`, go
-    through a link.
+    """Open a regular file that is not trusted, without waiting if it is a pipe.
 
-    `folder` is the handle of the folder that `path` is relative to.
+    With `follow`, `path` may be a link. `folder` is the handle of the folder that `path` is
+    relative to.
 
     Raises:
         OSError: it cannot be opened, or is not a regular file.
     """
 
     def opener(name: str, flags: int) -> int:
-        handle = os.open(
-            name, flags | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW), dir_fd=folder
-        )
+        flags |= os.O_NONBLOCK
+        if not follow:
+            flags |= os.O_NOFOLLOW
+        handle = os.open(name, flags, dir_fd=folder)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
             raise OSError(errno.EINVAL, "not a regular file", name)
@@ -179,10 +195,14 @@ def open_regular(
 
 
 def normalise_path(path: str) -> str:
-    """Return `path` without a leading `./`: every path from outside goes through here, in a
-    `Change` or a tree.
-    """
-    return _HERE.sub("", path, count=1) if path.startswith("./") else path
+    """Return `path` without a leading `./`. A `Change` and a tree call this for every path."""
+    if path.startswith("./"):
+        return _HERE.sub("", path, count=1)
+    return path
+
+
+def _folder_of(path: str) -> str:
+    return normalise_path(path).rpartition("/")[0]
 
 
 def parts_of(path: str) -> list[str]:
@@ -197,8 +217,8 @@ def parts_of(path: str) -> list[str]:
     return parts
 
 
-def _whole(file: BinaryIO, path: str) -> int:
-    """Return how many bytes to read: what a file has now, even if it grows meanwhile.
+def _whole_size(file: BinaryIO, path: str) -> int:
+    """Return how many bytes to read: the size of `file` now, even if it grows meanwhile.
 
     Raises:
         OSError: it is too large to be held in memory.
@@ -218,8 +238,8 @@ def _content(folder: int, name: str, limit: int) -> bytes | None:
         content = os.pread(handle, _SMALL, 0)  # fails for a folder or a pipe
         if 0 < len(content) < _SMALL:
             return content if len(content) <= limit else None
-        found = os.fstat(handle)  # a device yields nothing, or as much as requested
-        if not stat.S_ISREG(found.st_mode) or found.st_size > limit:
+        status = os.fstat(handle)  # a device yields nothing, or as much as requested
+        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
             return None
         while len(content) <= limit and (more := os.pread(handle, _PIECE, len(content))):
             content += more

@@ -11,7 +11,12 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 
 
-def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
+def read_in_project(
+    root: Path,
+    path: str,
+    *,
+    limit: int,
+) -> bytes | None:
     """Return the content of the regular file `path` below `root`, or None when it does not exist.
 
     Follow no links.
@@ -22,10 +27,10 @@ def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
     """
     try:
         with ProjectTree(root) as tree:
-            found = tree.lstat(path)
-            if found is None:
+            status = tree.lstat(path)
+            if status is None:
                 return None
-            _require_small(found, limit)
+            _require_small(status, limit)
             return tree.read(path, limit)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
@@ -58,17 +63,15 @@ def require_no_link_out(root: Path, path: Path, shown: str) -> None:
         )
 
 
-def _require_small(found: os.stat_result, limit: int) -> None:
-    if stat.S_ISLNK(found.st_mode):
+def _require_small(status: os.stat_result, limit: int) -> None:
+    if stat.S_ISLNK(status.st_mode):
         raise OSError(errno.ELOOP, "a link")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
-    if found.st_size > limit:
+    if status.st_size > limit:
         raise OSError(errno.EFBIG, f"larger than {limit} bytes")
 
 
-def _unreadable(shown: str, error: OSError | ValueError) -> NotReady:
-    reason = (
-        error.strerror if isinstance(error, OSError) else None
-    ) or "no file can have this name"
-    return NotReady(f"{shown} cannot be read: {reason[:1].lower()}{reason[1:]}")
+def _unreadable(path: str, error: OSError) -> NotReady:
+    reason = error.strerror or "no file can have this name"
+    return NotReady(f"{path} cannot be read: {reason[:1].lower()}{reason[1:]}")

@@ -1,4 +1,4 @@
-"""Remove a folder of any depth: `shutil.rmtree` recurses, and keeps a handle open for each level."""
+"""Remove a folder of any depth. `shutil.rmtree` recurses, with an open handle for each level."""
 
 from __future__ import annotations
 
@@ -53,12 +53,15 @@ def _empty(top: int) -> None:
 
 def _remove_files(folder: int) -> list[str]:
     """Remove all files in `folder`, and return the names of the folders in it."""
+    files: list[str] = []
+    folders: list[str] = []
     with os.scandir(folder) as entries:
-        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for name, is_folder in found:
-        if not is_folder:
-            os.unlink(name, dir_fd=folder)
-    return [name for name, is_folder in found if is_folder]
+        for entry in entries:
+            names = folders if entry.is_dir(follow_symlinks=False) else files
+            names.append(entry.name)
+    for name in files:
+        os.unlink(name, dir_fd=folder)
+    return folders
 
 
 def _open(path: str | Path, parent: int | None) -> int:

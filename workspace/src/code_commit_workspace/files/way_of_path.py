@@ -17,51 +17,54 @@ def places_on_way(path: str) -> Iterator[str]:
 
     The last one is where the path ends, existing or not.
     """
-    done = "/"
+    real = "/"  # the way so far, without links
     links = 0
     ahead = [*reversed(Path(path).parts[1:])]
     while ahead:
         part = ahead.pop()
         if part == "..":
-            done = os.path.dirname(done)  # noqa: PTH120 - a text
+            real = os.path.dirname(real)  # noqa: PTH120 - a text
             continue
-        here = os.path.join(done, part)  # noqa: PTH118 - a text
+        here = os.path.join(real, part)  # noqa: PTH118 - a text
         yield here
-        target = _target(here) if links < _MOST_LINKS else None
+        target = None
+        if links < _MOST_LINKS:
+            target = _target(here)
         if target is None:
-            done = here
+            real = here
             continue
         links += 1
         if target.is_absolute():
-            done = "/"
+            real = "/"
         ahead += reversed([name for name in target.parts if name != "/"])
-    yield done
+    yield real
 
 
 def replaceable_places(path: Path, folder: Path) -> Iterator[Path]:
     """Yield the places on the way to `path` that whoever may write in `folder` can replace.
 
-    These are files, folders and links in `folder`, existing or not: by replacing one, they decide
+    These are files, folders and links in `folder`, existing or not. Whoever replaces one decides
     what is at `path`. Other names of the folder and of these places, through links or mounts, count
     as well.
     """
     try:
-        writable = folder.stat()
+        status = folder.stat()
     except (OSError, ValueError):
         return
     table = read_mount_table()
     real = os.path.realpath(folder)
-    known: dict[Path, bool] = {}
+    is_folder: dict[Path, bool] = {}  # whether each path leads to `folder`
     absolute = os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH118 - keeps `..`
     for place in map(Path, places_on_way(absolute)):
         for above in place.parents:
-            if above not in known:
-                known[above] = _is_same(above, writable)
-        if any(known[above] for above in place.parents):
+            if above not in is_folder:
+                is_folder[above] = _is_same(above, status)
+        if any(is_folder[above] for above in place.parents):
             yield place
             continue
-        names = other_names(str(place), table)
-        yield from (Path(name) for name in names if name != real and within(name, real))
+        for name in other_names(str(place), table):
+            if name != real and within(name, real):
+                yield Path(name)
 
 
 def _target(path: str) -> Path | None:

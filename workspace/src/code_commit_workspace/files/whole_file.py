@@ -1,4 +1,4 @@
-"""Create a file, or replace it as a whole: whoever reads it sees the old content or the new one."""
+"""Create a file, or replace it as a whole: a reader sees either the old content or the new one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def create_file(
 ) -> None:
     """Create a file at `path`, relative to the handle `folder`, with the permission bits `mode`.
 
-    With `sync`, the content is on disk at the return, also after a loss of power.
+    With `sync`, the content is on disk when this returns, even after a power failure.
 
     Raises:
         FileExistsError: something is there, such as a link.
@@ -31,10 +31,15 @@ def create_file(
             os.fsync(file.fileno())
 
 
-def replace_file(path: Path, content: bytes | memoryview, *, sync: bool = False) -> None:
-    """Replace the file at `path`; only its owner may read it. Follow no link in its place.
+def replace_file(
+    path: Path,
+    content: bytes | memoryview,
+    *,
+    sync: bool = False,
+) -> None:
+    """Replace the file at `path`; only its owner may read it. If it is a link, replace the link.
 
-    With `sync`, the content is on disk before the old one is gone, also after a loss of power.
+    With `sync`, the new content is on disk before the old one is gone, even after a power failure.
 
     Raises:
         OSError: it cannot be written.

@@ -33,9 +33,9 @@ from code_commit_workspace.git.process import (
 from code_commit_workspace.git.reading import may_write_files, reads, require_reading
 from code_commit_workspace.git.repository import Layout, Repository, open_repository
 
-# Where git finds programs and the user's configuration, how far it searches for a repository, and
-# who commits.
-_KEPT = (
+# The caller's variables that git gets: where it finds programs and the user's configuration, how
+# far it searches for a repository, and who commits.
+_PASSED_ON = (
     *("PATH", "HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "SUDO_UID", "TMPDIR"),
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
     *("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"),
@@ -63,7 +63,7 @@ _OPTIONS = (
     *("-c", "maintenance.auto=false"),
     *("-c", "safe.bareRepository=explicit"),  # ignore files that look like a repository
 )
-_NO_HOOKS = (*("-c", "core.hooksPath=/dev/null"), *("-c", "commit.gpgSign=false"))
+_NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgSign=false")
 _LIBRARIES = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _LOOK_INTO_SUBMODULES = {"diff", "diff-files", "diff-index", "status"}
 NO_REPOSITORY = {"GIT_DIR": os.devnull, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -86,11 +86,17 @@ class Git:
     """
 
     def __init__(
-        self, root: Path, *, repository: Path | None = None, writable: Sequence[Path] = ()
+        self,
+        root: Path,
+        *,
+        repository: Path | None = None,
+        writable: Sequence[Path] = (),
     ) -> None:
         self.root = root
         self.writable = writable
-        self._place = Place(root, repository, repository, found=False) if repository else None
+        self._place: Place | None = None
+        if repository:
+            self._place = Place(root, repository, repository, is_ours=True)
         self._program: str | None = None
         self._repository: Repository | None = None
 
@@ -111,25 +117,27 @@ class Git:
         Raises:
             GitError: it cannot be created.
         """
-        folder = self._place.folder if self._place else self.root / ".git"
-        self.run(["init", "--quiet", "--template="], env=NO_REPOSITORY | {"GIT_DIR": str(folder)})
+        folder = self.root / ".git"
+        if self._place:
+            folder = self._place.folder
+        env = NO_REPOSITORY | {"GIT_DIR": str(folder)}
+        self.run(["init", "--quiet", "--template="], env=env)
 
     def commit_all(self, message: str, *, author: str) -> None:
-        """Commit all files of a repository that we created, byte for byte, without the user's
-        filters.
+        """Commit all files of a repository that we created, without the user's filters.
+
+        So the commit has each file byte for byte.
 
         Raises:
             GitError: the commit failed.
         """
-        identity = {f"GIT_{who}_NAME": author for who in ("AUTHOR", "COMMITTER")}
-        identity |= {
-            f"GIT_{who}_EMAIL": "code-commit@example.org" for who in ("AUTHOR", "COMMITTER")
-        }
-        env = identity | {"GIT_CONFIG_COUNT": "0"}
+        env = {"GIT_CONFIG_COUNT": "0"}
+        for role in ("AUTHOR", "COMMITTER"):
+            env[f"GIT_{role}_NAME"] = author
+            env[f"GIT_{role}_EMAIL"] = "code-commit@example.org"
         self.run(["add", "--all"], env=env)
-        self.run(
-            ["commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", message], env=env
-        )
+        commit = ["commit", "--quiet", "--allow-empty", "--no-gpg-sign", "--message", message]
+        self.run(commit, env=env)
 
     def run(
         self,
@@ -161,15 +169,23 @@ class Git:
         """
         if reads_only:
             require_reading(args)
-        done = self._done(args, stdin=stdin, env=env, hooks=hooks, timeout=timeout, most=most)
-        stopped = most is not None and len(done.stdout) > most
-        if check and not 0 <= done.returncode <= passing and not stopped:
-            raise failure(args, done)
-        return done.stdout
+        completed = self._complete(
+            args,
+            stdin=stdin,
+            env=env,
+            hooks=hooks,
+            timeout=timeout,
+            most=most,
+        )
+        was_cut = most is not None and len(completed.stdout) > most
+        has_passed = 0 <= completed.returncode <= passing
+        if check and not has_passed and not was_cut:
+            raise failure(args, completed)
+        return completed.stdout
 
     @staticmethod
     def may_write_files(args: Sequence[str]) -> bool:
-        """Return whether `git *args` may change files of the work tree, as far as its command tells."""
+        """Return whether `git *args` may change files of the work tree, judging by its command."""
         return may_write_files(args)
 
     def require_repository(self) -> None:
@@ -215,7 +231,7 @@ class Git:
                 raise NoRepository(
                     f"{self.root} is not in a git repository", hint="run `git init` there"
                 )
-            self._repository = open_repository(place, self.root, self._found(), environ)
+            self._repository = open_repository(place, self.root, self._git_program(), environ)
         return self._repository
 
     def head(self) -> str | None:
@@ -227,19 +243,20 @@ class Git:
         folders = self.layout().folders
         with suppress(OSError):  # a file has it, unless git packed the branch
             branch = _BRANCH.fullmatch(read_git_file(folders[0] / "HEAD"))
-            if branch and _ID.fullmatch(
-                found := read_git_file(folders[-1] / os.fsdecode(branch[1]))
-            ):
-                return found.decode().strip()
+            if branch:
+                commit = read_git_file(folders[-1] / os.fsdecode(branch[1]))
+                if _ID.fullmatch(commit):
+                    return commit.decode().strip()
         args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]
-        done = self._done(args)
-        if done.returncode not in {0, 1}:
-            raise failure(args, done)
-        return done.stdout.decode().strip() or None
+        completed = self._complete(args)
+        if completed.returncode not in {0, 1}:
+            raise failure(args, completed)
+        return completed.stdout.decode().strip() or None
 
     def list_files(self) -> AbstractSet[str]:
-        """Return the paths that git tracks or does not ignore, below the root, in git's order:
-        nearly sorted.
+        """Return the paths below the root that git tracks or does not ignore.
+
+        They are in git's order: nearly sorted.
 
         Raises:
             NotReady: the root is not in a git repository, or git cannot list its files.
@@ -249,7 +266,7 @@ class Git:
         except GitError:
             self.require_repository()
             raise
-        return dict.fromkeys(os.fsdecode(listing).split("\0")[:-1]).keys()
+        return dict.fromkeys(_rows(listing)).keys()
 
     def list_new_files(self) -> AbstractSet[str]:
         """Return the paths below the root whose content git does not have, but for ignored ones.
@@ -258,7 +275,7 @@ class Git:
             GitError: git cannot list them.
         """
         listing = self.run(["ls-files", "-z", "--modified", "--others", "--exclude-standard"])
-        return frozenset(os.fsdecode(listing).split("\0")[:-1])
+        return frozenset(_rows(listing))
 
     def submodules(self) -> frozenset[str]:
         """Return the paths of submodules in the index below the root, checked out or not.
@@ -267,17 +284,16 @@ class Git:
             GitError: there is no repository, or git cannot read it.
         """
         index = self.layout().index
+        if not lexists(index):
+            return frozenset()
         with suppress(OSError):
-            # Without entries.
-            content = read_git_file(index, limit=-1) if lexists(index) else b"DIRC"
-            if content.startswith(b"DIRC") and not any(
-                mark in content for mark in _WITH_SUBMODULES
-            ):
+            content = read_git_file(index, limit=-1)
+            may_have_submodules = any(mark in content for mark in _WITH_SUBMODULES)
+            if content.startswith(b"DIRC") and not may_have_submodules:
                 return frozenset()
-        listing = os.fsdecode(self.run(["ls-files", "--stage", "-z"])).split("\0")
-        return frozenset(
-            entry.partition("\t")[2] for entry in listing if entry.startswith("160000 ")
-        )
+        rows = _rows(self.run(["ls-files", "--stage", "-z"]))
+        submodules = [row for row in rows if row.startswith("160000 ")]
+        return frozenset(row.partition("\t")[2] for row in submodules)
 
     def left_out(self) -> frozenset[str]:
         """Return the tracked paths below the root that a sparse checkout leaves out.
@@ -287,8 +303,8 @@ class Git:
         """
         if not self.layout().sparse:
             return frozenset()
-        listing = os.fsdecode(self.run(["ls-files", "-t", "-z"])).split("\0")
-        return frozenset(entry[2:] for entry in listing if entry.startswith("S "))
+        rows = _rows(self.run(["ls-files", "-t", "-z"]))
+        return frozenset(row[2:] for row in rows if row.startswith("S "))
 
     def ignored(self, paths: Sequence[str]) -> frozenset[str]:
         """Return the `paths` that git ignores, tracked or not.
@@ -298,14 +314,13 @@ class Git:
         Raises:
             GitError: git could not check one of the paths, or could not read an ignore file.
         """
-        done = self._done(CHECK_IGNORE, stdin=listing(paths))
-        if done.returncode not in {0, 1} or _has_warnings(done):
-            raise failure(CHECK_IGNORE, done)
-        return frozenset(
-            os.fsdecode(path.removeprefix(b"./")) for path in done.stdout.split(b"\0")[:-1]
-        )
+        completed = self._complete(CHECK_IGNORE, stdin=listing(paths))
+        if completed.returncode not in {0, 1} or _has_warnings(completed):
+            raise failure(CHECK_IGNORE, completed)
+        ignored = completed.stdout.split(b"\0")[:-1]
+        return frozenset(os.fsdecode(path.removeprefix(b"./")) for path in ignored)
 
-    def _done(
+    def _complete(
         self,
         args: Sequence[str],
         *,
@@ -316,7 +331,9 @@ class Git:
         most: int | None = None,
     ) -> subprocess.CompletedProcess[bytes]:
         environ = self._environ()
-        options = [*_OPTIONS, *(() if hooks else _NO_HOOKS)]
+        options = list(_OPTIONS)
+        if not hooks:
+            options += _NO_HOOKS
         if env is None or "GIT_DIR" not in env:
             try:
                 repository = self._opened()
@@ -330,22 +347,29 @@ class Git:
                 options += ["-c", f"core.hooksPath={repository.hooks(self.root)}"]
             if not reads(command_of(args)):
                 repository.prepare_commit()
-                environ |= repository.settings_for(self._ignored_submodules(command_of(args)))
+                settings = self._ignored_submodules(command_of(args))
+                environ |= repository.settings_for(settings)
         else:
             files = self._control_files(env)
-        command = [self._found(), *options, *args]
+        command = [self._git_program(), *options, *args]
         environ |= dict(env or {})
         return run_git(
-            command, self.root, environ, stdin=stdin, timeout=timeout, most=most, files=files
+            command,
+            self.root,
+            environ,
+            stdin=stdin,
+            timeout=timeout,
+            most=most,
+            files=files,
         )
 
     def _control_files(self, environ: Mapping[str, str]) -> ControlFiles | None:
         """Return what git reads in the repository that `environ` names, if there is one."""
         if environ["GIT_DIR"] == os.devnull:
             return None
-        return ControlFiles(
-            Path(environ.get("GIT_WORK_TREE", self.root)), (Path(environ["GIT_DIR"]),)
-        )
+        top = Path(environ.get("GIT_WORK_TREE", self.root))
+        folder = Path(environ["GIT_DIR"])
+        return ControlFiles(top, (folder,))
 
     def _ignored_submodules(self, command: str) -> list[Entry]:
         """Return settings for a commit that keep git out of submodules; no option does.
@@ -355,31 +379,35 @@ class Git:
         """
         if command != "commit":
             return []
-        shown = [["show", f"{version}:.gitmodules", "--"] for version in ("", "HEAD")]
-        versions = [self._done(args, most=SMALL).stdout for args in shown]
+        versions: list[bytes] = []
+        for revision in ("", "HEAD"):
+            show = ["show", f"{revision}:.gitmodules", "--"]
+            versions.append(self._complete(show, most=SMALL).stdout)
+        file = self.layout().top / ".gitmodules"
         with suppress(OSError):
-            versions.append(read_git_file(self.layout().top / ".gitmodules", limit=SMALL + 1))
+            versions.append(read_git_file(file, limit=SMALL + 1))
         if any(len(version) > SMALL for version in versions):
             raise GitError(
                 f".gitmodules is larger than {SMALL >> 20} MiB, which git would read for a commit"
             )
-        entries = [
-            entry
-            for version in versions
-            for entry in parse_config(os.fsdecode(version), ".gitmodules")
-        ]
-        modules = [name.rpartition(".")[0] for name, _ in entries if name.startswith("submodule.")]
-        return [(f"{module}.ignore", "all") for module in dict.fromkeys(modules)]
+        settings: dict[str, str] = {}
+        for version in versions:
+            for name, _ in parse_config(os.fsdecode(version), ".gitmodules"):
+                if name.startswith("submodule."):
+                    module = name.rpartition(".")[0]
+                    settings[f"{module}.ignore"] = "all"
+        return list(settings.items())
 
     def _environ(self) -> dict[str, str]:
-        environ = {name: os.environ[name] for name in _KEPT if name in os.environ} | _SET
+        environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        environ |= _SET
         # git finds git-lfs and gpg on PATH, but must not find them in the project.
-        searched = [name for name in ("PATH", *_LIBRARIES) if name in environ]
-        return environ | {
-            name: trusted_path(self.root, environ[name], self.writable) for name in searched
-        }
+        for name in ("PATH", *_LIBRARIES):
+            if name in environ:
+                environ[name] = trusted_path(self.root, environ[name], self.writable)
+        return environ
 
-    def _found(self) -> str:
+    def _git_program(self) -> str:
         if self._program is None:
             self._program = require_program("git", self.root, self.writable)
         return self._program
@@ -402,18 +430,26 @@ def listing(paths: Sequence[str]) -> bytes:
     return names
 
 
+def _rows(listing: bytes) -> list[str]:
+    """Return the rows of a listing that git printed with `-z`."""
+    return os.fsdecode(listing).split("\0")[:-1]
+
+
 def _without_submodules(args: Sequence[str]) -> Sequence[str]:
-    """Return `args` with an option that keeps git from starting another git, with its
-    configuration, in a submodule.
+    """Return `args` with an option that keeps git out of submodules.
+
+    Else git would start another git there, with the submodule's configuration.
     """
-    index = index_of_command(args) + 1
     if command_of(args) not in _LOOK_INTO_SUBMODULES:
         return args
-    return [*args[:index], "--ignore-submodules=all", *args[index:]]
+    place = index_of_command(args) + 1
+    return [*args[:place], "--ignore-submodules=all", *args[place:]]
 
 
-def _has_warnings(done: subprocess.CompletedProcess[bytes]) -> bool:
-    """Return whether git warned about anything except a user's own file that this account cannot
-    read.
+def _has_warnings(completed: subprocess.CompletedProcess[bytes]) -> bool:
+    """Return whether git printed a warning that counts.
+
+    It may warn about a user's own file that this account cannot read.
     """
-    return not all(_UNREACHABLE.fullmatch(line) for line in stderr_of(done).splitlines())
+    lines = stderr_of(completed).splitlines()
+    return not all(_UNREACHABLE.fullmatch(line) for line in lines)

@@ -1,6 +1,4 @@
-"""Questions to git before a commit: what differs from the last commit, and what would spoil the
-next one.
-"""
+"""Ask git what differs from the last commit, and what would spoil the next one."""
 
 from __future__ import annotations
 
@@ -32,14 +30,19 @@ class GitCommand(Protocol):
     """
 
     def __call__(
-        self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        hooks: bool = False,
     ) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
 class StatusEntry:
-    """A line of `git status`: the state in the index, the state in the work tree, the path from the
-    top.
+    """A line of `git status`: the state in the index and in the work tree, and the path.
+
+    The path is relative to the top of the work tree.
     """
 
     index: str
@@ -67,37 +70,41 @@ class StatusEntry:
 
 
 class NextCommit:
-    """The next commit of the repository with the work tree `top`: what it would hold, and what would
-    spoil it.
+    """The next commit of the repository with the work tree `top`.
 
     `git` runs git in `top`, as `Run.git` does with `-C`; `root` is the project in it. `folder` is
-    git's own folder, `prefix` is `root` below `top` as git begins paths: empty, or with a final
+    git's own folder. `prefix` is `root` below `top` as git begins paths: empty, or with a final
     slash. With `hooks`, the commit runs the hooks of the repository, and is signed if configured.
 
     Raises:
         NotReady: git failed, or the hooks to run are in the project itself.
     """
 
-    def __init__(self, git: GitCommand, root: Path, top: Path, *, hooks: bool) -> None:
+    def __init__(
+        self,
+        git: GitCommand,
+        root: Path,
+        top: Path,
+        *,
+        hooks: bool,
+    ) -> None:
         self._git = git
         self._hooks = hooks
         self.top = top
         folder = git("rev-parse", "--absolute-git-dir", hooks=hooks).removesuffix(b"\n")
         self.folder = Path(os.fsdecode(folder))
         inside = Path(os.path.realpath(root)).relative_to(top)
-        self.prefix = "" if inside == Path() else f"{inside.as_posix()}/"
+        self.prefix = ""
+        if inside != Path():
+            self.prefix = f"{inside.as_posix()}/"
 
     def status(self) -> list[StatusEntry]:
-        """Return every file of the repository that differs from the last commit, untracked files
-        included.
-        """
+        """Return every file that differs from the last commit, untracked files included."""
         rows = os.fsdecode(self._git(*_STATUS)).split("\0")
         return [StatusEntry(row[0], row[1], row[3:]) for row in rows if row]
 
     def overlooked(self) -> dict[str, str]:
-        """Return the tracked files whose changes git was told to overlook, each with the flag that
-        says so.
-        """
+        """Return the tracked files whose changes git overlooks, each with the flag that says so."""
         rows = os.fsdecode(self._git("ls-files", "-v", "-z")).split("\0")
         flags = {}
         for row in rows:
@@ -110,8 +117,8 @@ class NextCommit:
     def unknown_author(self) -> str | None:
         """Return why git knows no author name or address, so that it cannot commit; else None."""
         try:
-            for who in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
-                self._git("var", who)
+            for variable in ("GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"):
+                self._git("var", variable)
         except NotReady as error:
             return error.message.strip().rpartition("\n")[2]
         return None
@@ -134,9 +141,11 @@ class NextCommit:
         """Return what the repository configures and the commit skips: the signature, hooks."""
         if self._hooks:
             return []
-        # The last is ours.
+        # The last value is ours.
         *configured, _ = self._git("config", "--type=bool", "--get-all", "commit.gpgSign").split()
-        skipped = ["the signature"] if configured[-1:] == [b"true"] else []
+        skipped: list[str] = []
+        if configured[-1:] == [b"true"]:
+            skipped.append("the signature")
         try:
             named = self._git("config", "--get", "core.hooksPath", hooks=True).removesuffix(b"\n")
         except NotReady:

@@ -1,5 +1,6 @@
-"""The folder that git gets as a repository's common folder: links to what counts, and our own
-configuration.
+"""The folder that git gets as a repository's common folder.
+
+It has links to what counts in the real one, and our own configuration.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class CommonFolder:
         try:
             self.path = Path(_new_folder(real))
             lock = os.open(self.path, FOLDER)
-            _REMOVALS.append(weakref.finalize(self, _remove, str(self.path), lock, os.getpid()))
+            removal = weakref.finalize(self, _remove, str(self.path), lock, os.getpid())
+            _REMOVALS.append(removal)
             fcntl.flock(lock, fcntl.LOCK_SH)
             (self.path / "info").mkdir()
             (self.path / "info/attributes").write_bytes(_ATTRIBUTES)
@@ -113,11 +115,12 @@ def _new_folder(real: Path) -> str:
 def _sweep(place: str) -> None:
     """Remove the folders of killed processes; a running one holds a lock on its folder."""
     with os.scandir(place) as entries:
-        old = [entry.path for entry in entries if entry.name.startswith(_PREFIX)]
-    for folder in old:
+        folders = [entry.path for entry in entries if entry.name.startswith(_PREFIX)]
+    for folder in folders:
         with suppress(OSError):
             status = os.lstat(folder)
-            if status.st_uid == os.geteuid() and status.st_mtime < time.time() - _SECONDS_TO_LOCK:
+            is_old = status.st_mtime < time.time() - _SECONDS_TO_LOCK
+            if is_old and status.st_uid == os.geteuid():
                 lock = os.open(folder, FOLDER)
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,9 +1,8 @@
-"""Choose which settings of git count: harmless ones of the repository, and programs only from the
-user.
+"""Choose which settings of git count.
 
 A setting can name a program: a filter, a signer, a pager, a transport. Those in the repository
-never run, because a build could have written them. The user's own run for commits that the user
-asked for.
+never run, because a build could have written them: only its harmless settings count. The user's own
+programs run for commits that the user asked for.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from code_commit_workspace.files.way_of_path import replaceable_places
 from code_commit_workspace.git.config_file import Entry
 
 _DATA = re.compile(
-    r"core\.(?:abbrev|autocrlf|bigfilethreshold|checkstat|compression|eol|excludesfile|filemode|fsync|fsyncmethod"
-    r"|ignorecase|logallrefupdates|loosecompression|precomposeunicode|preloadindex|protecthfs|protectntfs"
-    r"|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|splitindex|symlinks"
-    r"|trustctime|untrackedcache)"
+    r"core\.(?:abbrev|autocrlf|bigfilethreshold|checkstat|compression|eol|excludesfile|filemode"
+    r"|fsync|fsyncmethod|ignorecase|logallrefupdates|loosecompression|precomposeunicode"
+    r"|preloadindex|protecthfs|protectntfs|repositoryformatversion|safecrlf|sharedrepository"
+    r"|sparsecheckout|sparsecheckoutcone|splitindex|symlinks|trustctime|untrackedcache)"
     r"|extensions\.(?!worktreeconfig$)[a-z0-9-]+"
     r"|(?:user|author|committer)\.[a-z]+"
     r"|index\.(?:sparse|version)|commit\.gpgsign|gpg\.format|lfs\.storage"
@@ -58,40 +57,54 @@ class Settings:
 
 def choose(of_user: Sequence[Entry], of_repository: Sequence[Entry]) -> Settings:
     """Return the settings that count, from the user's files and the repository's own."""
-    data = [
-        entry for entry in of_user if (_DATA.fullmatch(entry[0]) or _OF_USER.fullmatch(entry[0]))
-    ]
-    data = [entry for entry in data if not entry[0].startswith("extensions.")]
-    trusted = tuple(value for name, value in data if name == "safe.directory")
-    data = [entry for entry in data if entry[0] != "safe.directory"]
+    data: list[Entry] = []
+    trusted: list[str] = []
+    for name, value in of_user:
+        if name == "safe.directory":
+            trusted.append(value)
+        elif name.startswith("extensions."):
+            continue  # these describe a repository
+        elif _DATA.fullmatch(name) or _OF_USER.fullmatch(name):
+            data.append((name, value))
     data += [entry for entry in of_repository if _DATA.fullmatch(entry[0])]
     programs = [entry for entry in of_user if _PROGRAMS.fullmatch(entry[0])]
-    known = {found[1] for name, _ in programs if (found := _FILTER.fullmatch(name))}
-    foreign = {found[1] for name, _ in of_repository if (found := _FILTER.fullmatch(name))} - known
-    for name in sorted(foreign):
-        programs += [(f"filter.{name}.clean", _REFUSED), (f"filter.{name}.required", "true")]
-    hooks = [value for name, value in (*of_user, *of_repository) if name == "core.hookspath"]
-    return Settings(tuple(data), tuple(programs), hooks[-1] if hooks else "", trusted)
+    for name in sorted(_filters(of_repository) - _filters(programs)):
+        programs.append((f"filter.{name}.clean", _REFUSED))
+        programs.append((f"filter.{name}.required", "true"))
+    hooks = ""
+    for name, value in (*of_user, *of_repository):
+        if name == "core.hookspath":
+            hooks = value
+    return Settings(tuple(data), tuple(programs), hooks, tuple(trusted))
+
+
+def _filters(entries: Iterable[Entry]) -> set[str]:
+    """Return the names of the filters that `entries` configure."""
+    return {match[1] for name, _ in entries if (match := _FILTER.fullmatch(name))}
 
 
 def read_of_user(listing: bytes, root: Path) -> list[Entry]:
-    """Parse `git config --list -z --show-scope --show-origin`, without files in the project at
-    `root`.
+    """Return the user's settings in `listing`, except those from files in the project at `root`.
+
+    `listing` is the output of `git config --list -z --show-scope --show-origin`.
     """
     return list(_outside(listing.split(b"\0")[:-1], root))
 
 
 def _outside(fields: Sequence[bytes], root: Path) -> Iterator[Entry]:
-    may_count: dict[str, bool] = {}
-    for scope, origin, entry in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+    counts: dict[str, bool] = {}  # by path of a file: no build can write it
+    iterator = iter(fields)
+    for scope, origin, entry in zip(iterator, iterator, iterator, strict=False):
         if scope not in {b"system", b"global"}:
             continue
         path = os.fsdecode(origin.removeprefix(b"file:"))
-        if path not in may_count:
-            may_count[path] = not any(replaceable_places(Path(path), root))
-        if may_count[path]:
-            name, line, value = os.fsdecode(entry).partition("\n")
-            yield name, value if line else "true"
+        if path not in counts:
+            counts[path] = not any(replaceable_places(Path(path), root))
+        if counts[path]:
+            name, line_break, value = os.fsdecode(entry).partition("\n")
+            if not line_break:
+                value = "true"
+            yield name, value
 
 
 def config_text(entries: Iterable[Entry]) -> str:
@@ -102,7 +115,9 @@ def config_text(entries: Iterable[Entry]) -> str:
 def _lines(entry: Entry) -> str:
     name, _, key = entry[0].rpartition(".")
     section, dot, part = name.partition(".")
-    header = f'{section} "{_escaped(part)}"' if dot else section
+    header = section
+    if dot:
+        header = f'{section} "{_escaped(part)}"'
     return f'[{header}]\n\t{key} = "{_escaped(entry[1])}"\n'
 
 

@@ -26,7 +26,7 @@ def parse_config(text: str, name: str) -> list[Entry]:
     Raises:
         GitError: it is not a valid configuration file.
     """
-    found: list[Entry] = []
+    entries: list[Entry] = []
     section = ""
     text = text.removeprefix("\ufeff")
     at = _after_blanks(text, 0)
@@ -37,26 +37,30 @@ def parse_config(text: str, name: str) -> list[Entry]:
                 section += "." + re.sub(r"\\(.)", r"\1", header["sub"])
             at = header.end()
         elif section and (key := _KEY.match(text, at)):
-            value, at = _value(text, key.end(), name) if key["sign"] else ("true", key.end())
-            found.append((f"{section}.{key['key'].lower()}", value))
+            value = "true"
+            at = key.end()
+            if key["sign"]:
+                value, at = _value(text, at, name)
+            entries.append((f"{section}.{key['key'].lower()}", value))
         else:
-            raise _bad(text, at, name)
+            raise _bad_line(text, at, name)
         at = _after_blanks(text, at)
-    return found
+    return entries
 
 
 def _value(text: str, at: int, name: str) -> tuple[str, int]:
     """Return the value that begins at `at`, and where it ends."""
     pieces: list[str] = []
-    kept, quoted = 0, False  # `kept`: how many pieces do not only consist of trailing blanks
+    length = 0  # how many pieces remain without trailing blanks
+    quoted = False
     while at < len(text) and text[at] != "\n":
         if not quoted and text[at] in "#;":
-            end = text.find("\n", at)
-            at = len(text) if end < 0 else end
+            end_of_comment = text.find("\n", at)
+            at = len(text) if end_of_comment < 0 else end_of_comment
             break
         piece = _PIECE.match(text, at)
         if piece is None:
-            raise _bad(text, at, name)
+            raise _bad_line(text, at, name)
         at = piece.end()
         if piece["quote"]:
             quoted = not quoted
@@ -67,18 +71,19 @@ def _value(text: str, at: int, name: str) -> tuple[str, int]:
             inner = plain if quoted else plain.rstrip(_BLANKS)
             pieces.append(inner)
             if inner:
-                kept = len(pieces)
+                length = len(pieces)
             pieces.append(plain[len(inner) :])
         if quoted or piece["quote"] or piece["escaped"]:
-            kept = len(pieces)
+            length = len(pieces)
     if quoted:
-        raise _bad(text, at, name)
-    return "".join(pieces[:kept]), at
+        raise _bad_line(text, at, name)
+    return "".join(pieces[:length]), at
 
 
 def _after_blanks(text: str, at: int) -> int:
     return next(_BLANK.finditer(text, at)).end()  # there may be none of them
 
 
-def _bad(text: str, at: int, name: str) -> GitError:
-    return GitError(f"bad config line {text.count(chr(10), 0, at) + 1} in file {name}")
+def _bad_line(text: str, at: int, name: str) -> GitError:
+    line = text.count("\n", 0, at) + 1
+    return GitError(f"bad config line {line} in file {name}")

@@ -1,5 +1,4 @@
-"""Find what git cannot read: a pipe or a device in the place of a file that git reads, or a huge
-file.
+"""Find files that git cannot read: pipes, devices and huge files.
 
 git opens its control files without a look at their kind, and nothing ends the wait for the other
 end of a pipe. It reads rules as a whole into memory.
@@ -60,7 +59,8 @@ class ControlFiles:
             NotReady: one is a pipe or a device.
         """
         self.require_plain()
-        ahead = [(str(self.top), False), *((str(folder), True) for folder in self.folders)]
+        ahead = [(str(self.top), False)]
+        ahead += [(str(folder), True) for folder in self.folders]
         while ahead and not stop():
             folder, is_of_git = ahead.pop()
             for entry in _entries(folder):
@@ -68,30 +68,29 @@ class ControlFiles:
                     ahead.append((entry.path, is_of_git or entry.name == ".git"))
                 elif entry.is_file(follow_symlinks=False):
                     continue
-                elif is_of_git or (
-                    entry.name in _IN_TREE and not entry.is_symlink()
-                ):  # git follows no link there
+                # In the work tree, git follows no link to these files.
+                elif is_of_git or (entry.name in _IN_TREE and not entry.is_symlink()):
                     require_plain([entry.path])
         for store in self._other_stores():
             for part in _entries(store):
                 if stop():
                     return
                 if _PART_OF_STORE.fullmatch(part.name):
-                    require_plain(
-                        entry.path for entry in _entries(part.path) if not entry.is_file()
-                    )
+                    odd = [entry.path for entry in _entries(part.path) if not entry.is_file()]
+                    require_plain(odd)
 
     def _other_stores(self) -> Iterator[str]:
-        """Yield the folders of objects outside of git's folders: the alternates, as in
-        gitrepository-layout(5).
+        """Yield the folders of objects outside of git's folders.
+
+        gitrepository-layout(5) calls them alternates.
         """
         ahead = [f"{folder}/objects" for folder in self.folders]
         seen = set(ahead)
         while ahead:
-            others = [other for other in _alternates(ahead.pop()) if other not in seen]
-            seen.update(others)
-            ahead += others
-            yield from others
+            stores = [store for store in _alternates(ahead.pop()) if store not in seen]
+            seen.update(stores)
+            ahead += stores
+            yield from stores
 
 
 def require_plain(paths: Iterable[str | Path]) -> None:
@@ -125,15 +124,15 @@ def _alternates(store: str) -> list[str]:
             lines = file.read(_LONGEST).split(b"\n")
     except OSError:
         return []
-    names = [
-        line[1:-1] if line.startswith(b'"') else line
-        for line in lines
-        if line and not line.startswith(b"#")
-    ]
-    plain = (_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), name) for name in names)
-    return list(
-        dict.fromkeys(os.path.normpath(os.path.join(store, os.fsdecode(name))) for name in plain)  # noqa: PTH118
-    )
+    stores: dict[str, None] = {}
+    for line in lines:
+        if not line or line.startswith(b"#"):
+            continue
+        escaped = line[1:-1] if line.startswith(b'"') else line
+        name = _OCTAL.sub(lambda match: bytes([int(match[1], 8)]), escaped)
+        path = os.path.join(store, os.fsdecode(name))  # noqa: PTH118 - a text
+        stores[os.path.normpath(path)] = None
+    return list(stores)
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:

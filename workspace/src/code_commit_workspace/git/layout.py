@@ -19,6 +19,8 @@ from code_commit_workspace.git.control_files import require_plain
 _HEAD = re.compile(rb"ref:\s*refs/.+|[0-9a-f]{40}(?:[0-9a-f]{24})?\s*", re.DOTALL)
 SMALL = 4 * 1024 * 1024
 """Bytes; more than a file of git that we read has."""
+TRUE = frozenset({"true", "yes", "on", "1"})
+"""The values by which git understands that something is switched on."""
 
 
 class GitError(NotReady):
@@ -31,16 +33,16 @@ class NoRepository(NotReady):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a repository is: the top of its work tree, git's own folder, and the one that linked
-    work trees share.
+    """Where a repository is.
 
-    `found` is whether we found it on disk, and did not create it.
+    `top` is the top of its work tree, `folder` git's own folder, and `common` the one that linked
+    work trees share. `is_ours` is whether we created the repository.
     """
 
     top: Path
     folder: Path
     common: Path
-    found: bool = True
+    is_ours: bool = False
 
 
 def find_repositories(folder: Path, environ: Mapping[str, str]) -> Iterator[Place]:
@@ -50,23 +52,15 @@ def find_repositories(folder: Path, environ: Mapping[str, str]) -> Iterator[Plac
         GitError: a `.git` is unusable, or a folder cannot be read.
     """
     here = Path(os.path.realpath(folder))
-    ceilings = {
-        os.path.realpath(each)
-        for each in environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
-        if each
-    }
-    across = environ.get("GIT_DISCOVERY_ACROSS_FILESYSTEM", "").lower() in {
-        "1",
-        "true",
-        "yes",
-        "on",
-    }
+    listed = environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
+    ceilings = {os.path.realpath(ceiling) for ceiling in listed if ceiling}
+    across_devices = environ.get("GIT_DISCOVERY_ACROSS_FILESYSTEM", "").lower() in TRUE
     try:
         device = here.stat().st_dev
         for top in (here, *here.parents):
-            if top != here and (
-                str(top) in ceilings or not (across or top.stat().st_dev == device)
-            ):
+            if top != here and str(top) in ceilings:
+                return
+            if not across_devices and top.stat().st_dev != device:
                 return
             if (place := _place_at(top)) is not None:
                 yield place
@@ -108,7 +102,8 @@ def _common(folder: Path) -> Path:
         content = read_git_file(folder / "commondir")
     except OSError:
         return folder
-    return Path(os.path.realpath(folder / os.fsdecode(content.rstrip(b"\r\n"))))
+    path = os.fsdecode(content.rstrip(b"\r\n"))
+    return Path(os.path.realpath(folder / path))
 
 
 def _is_git_folder(folder: Path, common: Path) -> bool:
@@ -138,12 +133,11 @@ def foreign_part(place: Place, environ: Mapping[str, str]) -> Path | None:
 
     As in git, root trusts sudo's user.
     """
-    ours = {os.geteuid()}
+    trusted_users = {os.geteuid()}
     sudo = environ.get("SUDO_UID", "")
     if os.geteuid() == 0 and sudo.isdecimal():
-        ours.add(int(sudo))
-    parts = (place.top, place.top / ".git", place.folder)
-    return next(
-        (part for part in parts if os.path.lexists(part) and os.lstat(part).st_uid not in ours),
-        None,
-    )
+        trusted_users.add(int(sudo))
+    for part in (place.top, place.top / ".git", place.folder):
+        if os.path.lexists(part) and os.lstat(part).st_uid not in trusted_users:
+            return part
+    return None

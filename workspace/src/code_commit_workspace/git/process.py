@@ -44,7 +44,10 @@ class _Running:
         atexit.register(self.end)
 
     def start(
-        self, command: Sequence[str], folder: Path, environ: Mapping[str, str]
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
     ) -> subprocess.Popen[bytes]:
         with self._starting:  # the end waits until git is known
             process = subprocess.Popen(
@@ -128,16 +131,15 @@ def run_git(
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
-def failure(args: Sequence[str], done: subprocess.CompletedProcess[bytes]) -> GitError:
+def failure(args: Sequence[str], completed: subprocess.CompletedProcess[bytes]) -> GitError:
     """Return the error for a command that failed, with git's own message."""
-    return GitError(
-        f"`git {command_of(args)}` failed: {stderr_of(done) or describe_ending(done.returncode)}"
-    )
+    reason = stderr_of(completed) or describe_ending(completed.returncode)
+    return GitError(f"`git {command_of(args)}` failed: {reason}")
 
 
-def stderr_of(done: subprocess.CompletedProcess[bytes]) -> str:
+def stderr_of(completed: subprocess.CompletedProcess[bytes]) -> str:
     """Return git's message, without "fatal: "."""
-    return done.stderr.decode(errors="backslashreplace").strip().removeprefix("fatal: ")
+    return completed.stderr.decode(errors="backslashreplace").strip().removeprefix("fatal: ")
 
 
 def command_of(args: Sequence[str]) -> str:
@@ -201,7 +203,10 @@ class _Watch:
 
 
 def _used_by(process: int) -> str:
-    """Return how much processor time a process has used; another text each time if it is at work."""
+    """Return how much processor time a process has used.
+
+    It is another text each time if the process is at work.
+    """
     try:
         fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -212,7 +217,10 @@ def _used_by(process: int) -> str:
 
 
 def _exchange(
-    process: subprocess.Popen[bytes], stdin: bytes, most: int | None, watch: _Watch
+    process: subprocess.Popen[bytes],
+    stdin: bytes,
+    most: int | None,
+    watch: _Watch,
 ) -> tuple[bytes, bytes]:
     """Return stdout and stderr, of stdout at most one piece beyond `most`.
 
@@ -222,7 +230,7 @@ def _exchange(
         raise ValueError("git has no pipes")
     pieces: dict[int, list[bytes]] = {process.stdout.fileno(): [], process.stderr.fileno(): []}
     stdout, stderr = pieces.values()
-    rest = memoryview(stdin)
+    unwritten = memoryview(stdin)
     size = 0
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
@@ -231,8 +239,8 @@ def _exchange(
         while selector.get_map():
             for key, _ in selector.select(_POLL):
                 if key.fileobj is process.stdin:
-                    rest = _write_some(key.fd, rest)
-                    if not rest:
+                    unwritten = _write_some(key.fd, unwritten)
+                    if not unwritten:
                         _drop(selector, process.stdin)
                     continue
                 piece = os.read(key.fd, _PIECE)
@@ -251,12 +259,15 @@ def _exchange(
         watch.check()
 
 
-def _write_some(pipe: int, rest: memoryview) -> memoryview:
-    """Write what fits into a pipe, and return the rest: nothing if nobody reads it."""
+def _write_some(pipe: int, unwritten: memoryview) -> memoryview:
+    """Write what fits into a pipe; return what is left, which is nothing if nobody reads it."""
+    if not unwritten:
+        return unwritten
     try:
-        return rest[os.write(pipe, rest[: select.PIPE_BUF]) :] if rest else rest
+        written = os.write(pipe, unwritten[: select.PIPE_BUF])
     except BrokenPipeError:
-        return rest[:0]
+        return unwritten[:0]
+    return unwritten[written:]
 
 
 def _drop(selector: selectors.BaseSelector, pipe: IO[bytes]) -> None:

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git.process import command_of
 
-_COMMANDS = frozenset({
-    *("blame", "cat-file", "check-attr", "check-ignore", "cherry", "count-objects", "describe", "diff", "diff-files"),
-    *("diff-index", "diff-tree", "for-each-ref", "grep", "log", "ls-files", "ls-tree", "merge-base", "merge-tree"),
-    *("name-rev", "range-diff", "rev-list", "rev-parse", "shortlog", "show", "show-branch", "show-ref", "status"),
-    *("var", "version", "whatchanged"),
+_READ = frozenset({
+    "blame", "cat-file", "check-attr", "check-ignore", "cherry", "count-objects", "describe",
+    "diff", "diff-files", "diff-index", "diff-tree", "for-each-ref", "grep", "log", "ls-files",
+    "ls-tree", "merge-base", "merge-tree", "name-rev", "range-diff", "rev-list", "rev-parse",
+    "shortlog", "show", "show-branch", "show-ref", "status", "var", "version", "whatchanged",
 })  # fmt: skip
 # Those that change only the repository.
 _LEAVE_FILES = frozenset({
-    *("add", "branch", "commit", "commit-tree", "config", "hash-object", "init", "mktree", "symbolic-ref", "tag"),
-    *("update-index", "update-ref", "write-tree"),
+    "add", "branch", "commit", "commit-tree", "config", "hash-object", "init", "mktree",
+    "symbolic-ref", "tag", "update-index", "update-ref", "write-tree",
 })  # fmt: skip
 # `--output` and `--open-files-in-pager`, which git accepts abbreviated; `-O` of grep, also after
 # other letters.
@@ -27,11 +27,11 @@ _WRITING_IN_GREP = re.compile(r"--o[up]|-[^-efABCm]*O")
 
 def reads(command: str) -> bool:
     """Return whether the git command `command` changes nothing, unless an option says otherwise."""
-    return command in _COMMANDS
+    return command in _READ
 
 
 def may_write_files(args: Sequence[str]) -> bool:
-    """Return whether `git *args` may change files of the work tree, as far as its command tells."""
+    """Return whether `git *args` may change files of the work tree, judging by its command."""
     command = command_of(args)
     return not (reads(command) or command in _LEAVE_FILES)
 
@@ -43,12 +43,17 @@ def require_reading(args: Sequence[str]) -> None:
         NotReady: it may change files or the repository.
     """
     command = args[0] if args else ""
-    ends = [args.index(each) for each in ("--", "--end-of-options") if each in args]
+    ends = [args.index(mark) for mark in ("--", "--end-of-options") if mark in args]
     options = args[1 : min(ends, default=len(args))]
-    writing = list(filter((_WRITING_IN_GREP if command == "grep" else _WRITING).match, options))
-    if reads(command) and not writing:
+    writing = _WRITING_IN_GREP if command == "grep" else _WRITING
+    writing_options = [option for option in options if writing.match(option)]
+    if reads(command) and not writing_options:
         return
+    shown = " ".join([command, *writing_options[:1]])
     raise NotReady(
-        f"a workflow that does not write ran `git {' '.join([command, *writing[:1]])}`",
-        hint="this is a bug in its plugin: only git commands that read are allowed, with the command first",
+        f"a workflow that does not write ran `git {shown}`",
+        hint=(
+            "this is a bug in its plugin: "
+            "only git commands that read are allowed, with the command first"
+        ),
     )

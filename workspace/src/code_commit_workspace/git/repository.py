@@ -1,5 +1,4 @@
-"""A repository with our own common folder in place of the real one, so that its settings have no
-effect.
+"""A repository whose own settings have no effect: git gets another common folder.
 
 git takes configuration, attributes and hooks from the common folder (`GIT_COMMON_DIR`, meant for
 linked work trees). Ours has links to objects and refs, a configuration of chosen settings, and no
@@ -21,21 +20,19 @@ from code_commit_workspace.git.common_folder import CommonFolder
 from code_commit_workspace.git.config import Settings, choose, config_text, read_of_user
 from code_commit_workspace.git.config_file import Entry, parse_config
 from code_commit_workspace.git.control_files import ControlFiles, require_plain
-from code_commit_workspace.git.layout import GitError, Place, foreign_part, read_git_file
+from code_commit_workspace.git.layout import TRUE, GitError, Place, foreign_part, read_git_file
 from code_commit_workspace.git.process import failure, run_git
 
 _SECONDS = 30.0  # to read the user's files
 _NO_FILES = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-_TRUE = {"true", "yes", "on", "1"}
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The top of a work tree and its git folders: its own, and the one that linked work trees
-    share.
+    """The top of a work tree, and where git keeps its files.
 
-    `object_format` is the hash of object ids, `sha1` or `sha256`. A `sparse` one leaves tracked
-    files out.
+    `folders` are its own git folder and the one that linked work trees share. `object_format` is
+    the hash of object ids, `sha1` or `sha256`. A `sparse` work tree leaves tracked files out.
     """
 
     top: Path
@@ -53,13 +50,21 @@ class Repository:
     filters and signer.
     """
 
-    def __init__(self, place: Place, settings: Settings, folder: CommonFolder) -> None:
+    def __init__(
+        self,
+        place: Place,
+        settings: Settings,
+        folder: CommonFolder,
+    ) -> None:
         self.place = place
         folders = tuple(dict.fromkeys([place.folder, place.common]))
-        objects = place.common / "objects"
-        sparse = dict(settings.data).get("core.sparsecheckout", "").lower() in _TRUE
         self.layout = Layout(
-            place.top, folders, place.folder / "index", objects, settings.object_format, sparse
+            top=place.top,
+            folders=folders,
+            index=place.folder / "index",
+            objects=place.common / "objects",
+            object_format=settings.object_format,
+            sparse=_is_on(dict(settings.data), "core.sparsecheckout"),
         )
         self._settings = settings
         self._folder = folder
@@ -74,23 +79,26 @@ class Repository:
         Raises:
             GitError: it cannot be created.
         """
+        logs = self.place.common / "logs"
         try:
-            (self.place.common / "logs").mkdir(exist_ok=True)
+            logs.mkdir(exist_ok=True)
         except OSError as error:
-            raise GitError(
-                f"{self.place.common / 'logs'} cannot be created: {error.strerror}"
-            ) from error
+            raise GitError(f"{logs} cannot be created: {error.strerror}") from error
 
     def settings_for(self, more: Sequence[Entry]) -> dict[str, str]:
-        """Return variables that add the programs and `more` settings, through a file: there may be
-        thousands.
+        """Return variables that add the programs and `more` settings.
+
+        They name a file with these, because there may be thousands.
 
         Raises:
             NotReady: the file cannot be written.
         """
         path = self._folder.write_settings(config_text([*self.programs, *more]))
-        include = {"GIT_CONFIG_KEY_0": "include.path", "GIT_CONFIG_VALUE_0": str(path)}
-        return {"GIT_CONFIG_COUNT": "1", **include}
+        return {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "include.path",
+            "GIT_CONFIG_VALUE_0": str(path),
+        }
 
     def hooks(self, root: Path) -> Path:
         """Return the folder of the repository's hooks.
@@ -98,10 +106,12 @@ class Repository:
         Raises:
             NotReady: it is in the project, where a model can write.
         """
-        named = self._settings.hooks
-        folder = self.place.top / Path(named).expanduser() if named else self.place.common / "hooks"
+        folder = self.place.common / "hooks"
+        if self._settings.hooks:
+            folder = self.place.top / Path(self._settings.hooks).expanduser()
         real = os.path.realpath(folder)
-        if within(real, os.path.realpath(root)) and not within(real, str(self.place.common)):
+        is_in_project = within(real, os.path.realpath(root))
+        if is_in_project and not within(real, str(self.place.common)):
             raise NotReady(
                 f"the repository's hooks are in {folder}, where a model can write",
                 hint="set core.hooksPath to a folder outside the project, or commit without hooks",
@@ -110,7 +120,10 @@ class Repository:
 
 
 def open_repository(
-    place: Place, root: Path, program: str, environ: Mapping[str, str]
+    place: Place,
+    root: Path,
+    program: str,
+    environ: Mapping[str, str],
 ) -> Repository:
     """Open the repository at `place` for commands in `root`.
 
@@ -124,7 +137,8 @@ def open_repository(
         place.folder / "config.worktree",
         Path(environ.get("HOME", "/"), ".gitconfig"),
     )
-    return _opened(place, root, program, tuple(environ.items()), tuple(map(_stamp, files)))
+    stamps = tuple(_stamp(file) for file in files)
+    return _opened(place, root, program, tuple(environ.items()), stamps)
 
 
 @lru_cache(maxsize=4)
@@ -141,11 +155,11 @@ def _opened(
     command = [program, "--no-pager", "config", "--list", "-z", "--show-scope", "--show-origin"]
     names = _names(place, folder.path)
     require_plain(_configuration_of_user(dict(environ)))
-    done = run_git(command, root, dict(environ) | names, timeout=_SECONDS)
-    if done.returncode:
-        raise failure(command[1:], done)
-    settings = choose(read_of_user(done.stdout, root), own)
-    if place.found:
+    completed = run_git(command, root, dict(environ) | names, timeout=_SECONDS)
+    if completed.returncode:
+        raise failure(command[1:], completed)
+    settings = choose(read_of_user(completed.stdout, root), own)
+    if not place.is_ours:
         _require_usable(place, dict(own), settings.trusted_folders, dict(environ))
     folder.write_config(settings.text())
     return Repository(place, settings, folder)
@@ -153,11 +167,15 @@ def _opened(
 
 def _own_settings(place: Place) -> list[Entry]:
     """Return the settings in the repository's own files, without the files that those include."""
-    found: list[Entry] = []
+    entries: list[Entry] = []
     for file in (place.common / "config", place.folder / "config.worktree"):
-        if not found or dict(found).get("extensions.worktreeconfig", "").lower() in _TRUE:
-            found += parse_config(os.fsdecode(_content(file)), str(file))
-    return found
+        if not entries or _is_on(dict(entries), "extensions.worktreeconfig"):
+            entries += parse_config(os.fsdecode(_content(file)), str(file))
+    return entries
+
+
+def _is_on(settings: Mapping[str, str], name: str) -> bool:
+    return settings.get(name, "").lower() in TRUE
 
 
 def _content(file: Path) -> bytes:
@@ -170,36 +188,39 @@ def _content(file: Path) -> bytes:
 
 
 def _configuration_of_user(environ: Mapping[str, str]) -> tuple[Path, ...]:
+    if file := environ.get("GIT_CONFIG_GLOBAL"):
+        return (Path(file),)
     home = environ.get("HOME", "/")
-    usual = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    named = environ.get("GIT_CONFIG_GLOBAL")
-    return (Path(named),) if named else (Path(home, ".gitconfig"), Path(usual, "git/config"))
+    folder = environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    return Path(home, ".gitconfig"), Path(folder, "git/config")
 
 
 def _files_of_user(settings: Settings) -> tuple[Path, ...]:
     """Return the user's files of rules and attributes, also where git looks without a setting."""
     home = os.path.expanduser("~")  # noqa: PTH111 - it does not raise
-    usual = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    named = [
-        value
-        for name, value in settings.data
-        if name in {"core.excludesfile", "core.attributesfile"}
-    ]
-    expanded = [Path(os.path.expanduser(value)) for value in named if value]  # noqa: PTH111 - as above
-    return (Path(usual, "git/ignore"), Path(usual, "git/attributes"), *expanded)
+    folder = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    files = [Path(folder, "git/ignore"), Path(folder, "git/attributes")]
+    for name, value in settings.data:
+        if name in {"core.excludesfile", "core.attributesfile"} and value:
+            files.append(Path(os.path.expanduser(value)))  # noqa: PTH111 - as above
+    return tuple(files)
 
 
 def _require_usable(
-    place: Place, own: Mapping[str, str], trusted: Sequence[str], environ: Mapping[str, str]
+    place: Place,
+    own: Mapping[str, str],
+    trusted: Sequence[str],
+    environ: Mapping[str, str],
 ) -> None:
     foreign = foreign_part(place, environ)
     if foreign and not _is_trusted(place.top, trusted):
         folder = shlex.quote(str(place.top))
         raise GitError(
-            f"detected dubious ownership in repository at '{place.top}': {foreign} belongs to another user",
+            f"detected dubious ownership in repository at '{place.top}': "
+            f"{foreign} belongs to another user",
             hint=f"if you trust it, `git config --global --add safe.directory {folder}`",
         )
-    if place.folder == place.common and own.get("core.bare", "").lower() in _TRUE:
+    if place.folder == place.common and _is_on(own, "core.bare"):
         raise GitError(f"{place.folder} is a bare repository: it has no work tree")
     elsewhere = own.get("core.worktree")
     if elsewhere and os.path.realpath(place.folder / elsewhere) != str(place.top):
@@ -210,14 +231,21 @@ def _require_usable(
 
 def _is_trusted(top: Path, trusted: Sequence[str]) -> bool:
     """Return whether `safe.directory` names `top`; an empty value cancels those before it."""
-    last = max((number for number, value in enumerate(trusted) if not value), default=-1)
-    for value in trusted[last + 1 :]:
-        folder = os.path.realpath(os.path.expanduser(value.removesuffix("/*")))  # noqa: PTH111 - also without a home
-        if value == "*" or (
-            within(str(top), folder) if value.endswith("/*") else folder == str(top)
-        ):
-            return True
-    return False
+    is_trusted = False
+    for value in trusted:
+        if not value:
+            is_trusted = False
+        elif value == "*" or _names_folder(value, str(top)):
+            is_trusted = True
+    return is_trusted
+
+
+def _names_folder(value: str, top: str) -> bool:
+    """Return whether a value of `safe.directory` is `top`, or a folder above it and `/*`."""
+    folder = os.path.realpath(os.path.expanduser(value.removesuffix("/*")))  # noqa: PTH111 - also without a home
+    if folder == top:
+        return True
+    return value.endswith("/*") and within(top, folder)
 
 
 def _names(place: Place, common: Path) -> dict[str, str]:

@@ -15,32 +15,33 @@ def too_many(changes: Sequence[Change], most_files: int) -> Refusal | None:
         return _refusal(f"The response changes {len(changes):,} files", most_files)
     most_folders = max(most_files, MOST_FILES)
     written = [change.path for change in changes if change.content is not None]
-    if sum(path.count("/") for path in written) > most_folders and _folders(written) > most_folders:
-        what = f"The response writes files in more than {most_folders:,} folders"
-        return _refusal(what, most_folders)
+    slashes = sum(path.count("/") for path in written)  # no fewer than folders, quicker to count
+    if slashes > most_folders and _count_folders(written) > most_folders:
+        problem = f"The response writes files in more than {most_folders:,} folders"
+        return _refusal(problem, most_folders)
     return None
 
 
-def _folders(paths: Sequence[str]) -> int:
+def _count_folders(paths: Sequence[str]) -> int:
     """Return how many folders `paths` name.
 
-    No path of a folder is kept: those of deep ones are long.
+    This stores no paths of folders: those of deep folders are long.
     """
     count = 0
-    before: list[str] = []
+    folders_before: list[str] = []
     for path in sorted(paths, key=lambda path: path.replace("/", "\0")):
         folders = path.split("/")[:-1]
         shared = 0
-        for one, other in zip(folders, before, strict=False):
-            if one != other:
+        for folder, folder_before in zip(folders, folders_before, strict=False):
+            if folder != folder_before:
                 break
             shared += 1
         count += len(folders) - shared
-        before = folders
+        folders_before = folders
     return count
 
 
-def _refusal(what: str, most: int) -> Refusal:
-    reason = f"{what}; at most {most:,} are allowed. Change fewer."
+def _refusal(problem: str, most: int) -> Refusal:
+    reason = f"{problem}; at most {most:,} are allowed. Change fewer."
     hint = "ask for a smaller change, or raise max_files in the configuration"
     return Refusal("", "amount", reason, then="repair", hint=hint)

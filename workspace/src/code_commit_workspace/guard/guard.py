@@ -1,6 +1,4 @@
-"""The guard asks every path rule about all changes of a response, and decides what a model may
-read.
-"""
+"""Ask every path rule about the changes of a response, and decide what a model may read."""
 
 from __future__ import annotations
 
@@ -40,8 +38,8 @@ class Guard:
     """Decides what a response may change in `tree`, and what a model may read there.
 
     `protected` are the names that no response may change, besides git's own. `redactor` hides keys
-    from the model. `is_too_large` tells by path and size which files no checkpoint has. `max_files`
-    is how many files one change set may have.
+    from the model. `is_too_large` says, by path and size, which files no checkpoint has.
+    `max_files` is the largest number of files in one change set.
     """
 
     def __init__(
@@ -57,11 +55,15 @@ class Guard:
         self._tree = tree
         self._git = git
         protected = (*_GIT_NAMES, *protected)
-        self._closed = ProtectedNames([each for each in protected if not each.readable])
+        self._closed = ProtectedNames([entry for entry in protected if not entry.readable])
         # In this order: only well-formed names reach the disk, and only real places reach git.
         self._rules: tuple[PathRule, ...] = (
-            *(PlainPath(tree.root), ProtectedNames(protected), PortableName()),
-            *(PathConflicts(tree), Places(tree, git), Ignored(git)),
+            PlainPath(tree.root),
+            ProtectedNames(protected),
+            PortableName(),
+            PathConflicts(tree),
+            Places(tree, git),
+            Ignored(git),
             UnsavedFiles(is_too_large),
         )
         self._redactor = redactor
@@ -76,36 +78,39 @@ class Guard:
 
         The first built-in rule that refuses a path decides. The `rules` of plugins, each with its
         distribution, check the remaining changes: they may refuse what the built-in rules allow,
-        never the other way round. Refusals name the paths as given, in the order of the changes;
-        refusals of the whole change set come first. A change set that is too large is refused
-        before any rule sees it.
+        never the other way round. Refusals name the paths as the response spells them, in the order
+        of the changes; refusals of the whole change set come first. A change set that is too large
+        is refused before any rule sees it.
         """
-        if refused_whole := too_many(changes, self._max_files):
-            return (refused_whole,)
-        given: dict[str, dict[str, int]] = {}
-        for place, change in enumerate(changes):
-            given.setdefault(change.path, {}).setdefault(change.given, place)
-        left = tuple(changes)
-        found: list[Refusal] = []
-        for rule in (*self._rules, *self._rules_about_marks(left)):
+        if refusal_of_amount := too_many(changes, self._max_files):
+            return (refusal_of_amount,)
+        refusals, remaining = self._ask_built_in_rules(changes)
+        of_change_set: list[Refusal] = []
+        if remaining:
+            for plugin, rule in rules:
+                for refusal in self._plugin(plugin, rule, remaining):
+                    if refusal.path:
+                        refusals.append(refusal)
+                    else:
+                        of_change_set.append(refusal)
+        return (*of_change_set, *_as_spelled(refusals, changes))
+
+    def _ask_built_in_rules(
+        self, changes: Sequence[Change]
+    ) -> tuple[list[Refusal], tuple[Change, ...]]:
+        """Return the refusals of the built-in rules, and the changes that none of them refuses."""
+        refusals: list[Refusal] = []
+        remaining = tuple(changes)
+        for rule in (*self._rules, *self._rules_about_marks(remaining)):
             STOP.check()
-            if left:
-                refused = self._built_in(rule, left)
-                found += refused
-                paths = {refusal.path for refusal in refused}
-                left = (
-                    tuple(change for change in left if change.path not in paths) if paths else left
-                )
-        whole: list[Refusal] = []
-        for plugin, rule in rules if left else ():
-            for refusal in self._plugin(plugin, rule, left):
-                (found if refusal.path else whole).append(refusal)
-        as_given = [
-            (place, replace(refusal, path=path))
-            for refusal in found
-            for path, place in given[refusal.path].items()
-        ]
-        return (*whole, *(refusal for _, refusal in sorted(as_given, key=lambda pair: pair[0])))
+            if not remaining:
+                break
+            refusals_of_rule = self._built_in(rule, remaining)
+            if refusals_of_rule:
+                refusals += refusals_of_rule
+                refused = {refusal.path for refusal in refusals_of_rule}
+                remaining = tuple(change for change in remaining if change.path not in refused)
+        return refusals, remaining
 
     def may_read(self, path: str) -> Refusal | None:
         """Return the refusal if a model may not see `path`, else None.
@@ -124,34 +129,40 @@ class Guard:
         return unreadable(paths, self._tree, self._git, self._closed, files_only=files_only)
 
     def files(self, patterns: Sequence[str] = (), *, recursive: bool = True) -> tuple[str, ...]:
-        """Return the regular files that git tracks or does not ignore and that a model may see,
-        sorted.
+        """Return the regular files that git does not ignore and that a model may see, sorted.
 
-        Links and files in submodules are left out. `reading.matching` has the rules of `patterns`.
+        Files that git tracks are among them. Links and files in submodules are left out.
+        `reading.matching` describes the syntax of `patterns`.
 
         Raises:
             NotReady: the root is not in a git repository, or git cannot list its files.
             ValueError: a pattern is malformed.
         """
-        return self.select(patterns, recursive=recursive, among=self._git.list_files())[0]
+        files, _ = self.select(patterns, recursive=recursive, among=self._git.list_files())
+        return files
 
     def select(
-        self, patterns: Sequence[str], *, recursive: bool = True, among: AbstractSet[str]
+        self,
+        patterns: Sequence[str],
+        *,
+        recursive: bool = True,
+        among: AbstractSet[str],
     ) -> tuple[tuple[str, ...], dict[str, Refusal]]:
-        """Return the `files` in a result of `Git.list_files`, and why each other path that matches
-        is left out.
+        """Return the `files` in a result of `Git.list_files`.
+
+        Also return why each other path that matches `patterns` is left out.
         """
         from code_commit_workspace.guard.reading import matching
 
-        found = sorted(matching(among, patterns, recursive=recursive))
-        refused = self.unreadable(found, files_only=True)
-        return tuple(path for path in found if path not in refused), refused
+        matches = sorted(matching(among, patterns, recursive=recursive))
+        refusals = self.unreadable(matches, files_only=True)
+        return tuple(path for path in matches if path not in refusals), refusals
 
     def _rules_about_marks(self, changes: Sequence[Change]) -> tuple[PathRule, ...]:
         """Return the rule for responses that contain the mark of a redacted key; few do."""
-        if self._redactor is None or not any(
-            change.content and _MARK in change.content for change in changes
-        ):
+        if self._redactor is None:
+            return ()
+        if not any(change.content and _MARK in change.content for change in changes):
             return ()
         from code_commit_workspace.guard.redacted import RedactedText
 
@@ -166,15 +177,22 @@ class Guard:
                 for change in changes
             ]
 
-    def _plugin(self, plugin: str, rule: PathRule, changes: Sequence[Change]) -> list[Refusal]:
+    def _plugin(
+        self,
+        plugin: str,
+        rule: PathRule,
+        changes: Sequence[Change],
+    ) -> list[Refusal]:
         """Ask the rule of a plugin.
 
         An error or a result of a wrong type refuses the whole change set.
         """
-        name = quote(str(getattr(rule, "name", type(rule).__name__)))
+        rule_name = getattr(rule, "name", type(rule).__name__)
+        name = quote(str(rule_name))
         try:
             answer = rule.judge(changes, self.visible)
-            return list(checked_refusals(answer, {change.path for change in changes}, plugin))
+            paths = {change.path for change in changes}
+            return list(checked_refusals(answer, paths, plugin))
         except (KeyboardInterrupt, Interrupted):
             raise
         except WrongAnswer as error:
@@ -186,6 +204,20 @@ class Guard:
         return [Refusal("", "plugin", reason, plugin=plugin)]
 
 
+def _as_spelled(refusals: Sequence[Refusal], changes: Sequence[Change]) -> Iterator[Refusal]:
+    """Yield each refusal for every spelling of its path, in the order of `changes`."""
+    spellings: dict[str, dict[str, int]] = {}  # by path: the first place of each spelling
+    for place, change in enumerate(changes):
+        spellings.setdefault(change.path, {}).setdefault(change.given, place)
+    placed = [
+        (place, replace(refusal, path=spelling))
+        for refusal in refusals
+        for spelling, place in spellings[refusal.path].items()
+    ]
+    for _, refusal in sorted(placed, key=lambda pair: pair[0]):
+        yield refusal
+
+
 class VisibleTree:
     """The project as path rules see it; `files` is `Guard.files`."""
 
@@ -193,8 +225,14 @@ class VisibleTree:
         self._tree = tree
         self._files = files
 
-    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
-        """Return the content of the regular file at `path` from `start`, or None if there is none."""
+    def read(
+        self,
+        path: str,
+        limit: int | None = None,
+        *,
+        start: int = 0,
+    ) -> bytes | None:
+        """Return the content of the regular file at `path` from `start`; None if there is none."""
         return self._tree.read(path, limit, start=start)
 
     def size(self, path: str) -> int:
@@ -204,11 +242,14 @@ class VisibleTree:
     def mode(self, path: str) -> int | None:
         """Return the permission bits of the regular file at `path`, or None if there is none."""
         status = self._tree.lstat(path)
-        return status.st_mode & 0o777 if status and stat.S_ISREG(status.st_mode) else None
+        if status is None or not stat.S_ISREG(status.st_mode):
+            return None
+        return status.st_mode & 0o777
 
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
-        """Yield each path with its content; None unless it is a regular file of at most `limit`
-        bytes.
+        """Yield each path with its content.
+
+        The content is None unless the path is a regular file of at most `limit` bytes.
         """
         return self._tree.contents(paths, limit)
 
@@ -221,7 +262,11 @@ class WrongAnswer(Exception):  # noqa: N818 - names a kind of answer
     """A rule of a plugin returned a result of a wrong type."""
 
 
-def checked_refusals(answer: object, paths: AbstractSet[str], plugin: str) -> Iterator[Refusal]:
+def checked_refusals(
+    answer: object,
+    paths: AbstractSet[str],
+    plugin: str,
+) -> Iterator[Refusal]:
     """Yield the refusals that a rule of `plugin` returned for changes of `paths`.
 
     Raises:
@@ -229,22 +274,22 @@ def checked_refusals(answer: object, paths: AbstractSet[str], plugin: str) -> It
     """
     if not isinstance(answer, Iterable) or isinstance(answer, str | bytes):
         raise WrongAnswer(f"returned {type(answer).__name__}")
-    for each in answer:
-        if not isinstance(each, Refusal):
-            raise WrongAnswer(f"returned {type(each).__name__} as a refusal")
-        if not all(
-            isinstance(text, str) for text in (each.path, each.rule, each.reason, each.hint)
-        ):
+    for refusal in answer:
+        if not isinstance(refusal, Refusal):
+            raise WrongAnswer(f"returned {type(refusal).__name__} as a refusal")
+        texts = (refusal.path, refusal.rule, refusal.reason, refusal.hint)
+        if not all(isinstance(text, str) for text in texts):
             raise WrongAnswer("returned a refusal whose fields are not text")
-        if not each.rule:
+        if not refusal.rule:
             raise WrongAnswer("returned a refusal with an empty `rule`")
-        if not each.reason.strip():
+        if not refusal.reason.strip():
             raise WrongAnswer("returned a refusal with an empty `reason`")
-        if not any(each.then == known for known in ("stop", "repair", "warn")):
-            then = quote(str(each.then))
+        # `in` a set would need a hash, which a wrong value may not have.
+        if not any(refusal.then == action for action in ("stop", "repair", "warn")):
+            then = quote(str(refusal.then))
             raise WrongAnswer(
                 f"returned a refusal whose `then` is {then}, not 'stop', 'repair' or 'warn'"
             )
-        if each.path and each.path not in paths:
-            raise WrongAnswer(f"refused {quote(each.path)}, which is not among the changes")
-        yield replace(each, plugin=plugin)
+        if refusal.path and refusal.path not in paths:
+            raise WrongAnswer(f"refused {quote(refusal.path)}, which is not among the changes")
+        yield replace(refusal, plugin=plugin)

@@ -10,7 +10,7 @@ from code_commit_workspace.records import Change, Refusal, Tree
 
 _EXPLAINED = 100  # ignored paths whose rule is looked up
 _EXPLAINED_DEPTH = 12
-_QUESTIONS = 100  # to git, to find the paths that it fails at
+_MOST_QUESTIONS = 100  # to git, to find the paths that it fails at
 
 
 class Ignored:
@@ -23,7 +23,8 @@ class Ignored:
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - git looks by itself
         """Refuse paths that git ignores, tracked or not, and paths that it cannot decide."""
-        for path, reason in ignore_reasons([change.path for change in changes], self._git).items():
+        paths = [change.path for change in changes]
+        for path, reason in ignore_reasons(paths, self._git).items():
             yield Refusal(path, self.name, reason)
 
 
@@ -34,38 +35,34 @@ def ignore_reasons(paths: Sequence[str], git: Git) -> dict[str, str]:
         ignored = git.ignored(paths)
     except GitError:
         ignored, undecided = _ask_in_parts(paths, git)
-    first = [path for path in paths if path in ignored][:_EXPLAINED]
-    rules = ignore_rules(first, git) if first else {}
-    found = {
-        path: f"git ignores it, by {rules[path]}." if path in rules else "git ignores it."
-        for path in ignored
-    }
-    return found | {
-        path: f"git cannot check whether it ignores this path: {why}."
-        for path, why in undecided.items()
-    }
+    reasons = dict.fromkeys(ignored, "git ignores it.")
+    if explained := [path for path in paths if path in ignored][:_EXPLAINED]:
+        for path, rule in ignore_rules(explained, git).items():
+            if path in reasons:
+                reasons[path] = f"git ignores it, by {rule}."
+    for path, error in undecided.items():
+        reasons[path] = f"git cannot check whether it ignores this path: {error}."
+    return reasons
 
 
 def ignore_rules(paths: Sequence[str], git: Git) -> dict[str, str]:
-    """Return the rules by which git ignores `paths`, where git can explain them: for messages, not
-    for decisions.
+    """Return the rules by which git ignores `paths`, where git can explain them.
+
+    These are for messages, not for decisions.
     """
     # With --verbose, git 2.39 reads freed memory (and may crash) below about 24 folders.
     paths = [path for path in paths if path.count("/") < _EXPLAINED_DEPTH]
     answer = git.run([*CHECK_IGNORE, "--verbose"], stdin=listing(paths), check=False)
     fields = iter(answer.split(b"\0"))
-    return {
-        os.fsdecode(
-            path.removeprefix(b"./")
-        ): f"{_text(pattern)!r} in line {_text(line)} of {_text(source)}"
-        for source, line, pattern, path in zip(fields, fields, fields, fields, strict=False)
-    }
+    rules: dict[str, str] = {}
+    for source, line, pattern, name in zip(fields, fields, fields, fields, strict=False):
+        path = os.fsdecode(name.removeprefix(b"./"))
+        rules[path] = f"{_text(pattern)!r} in line {_text(line)} of {_text(source)}"
+    return rules
 
 
 def _ask_in_parts(paths: Sequence[str], git: Git) -> tuple[frozenset[str], dict[str, GitError]]:
-    """Ask about ever smaller parts where git fails, so that one bad path does not affect the
-    others.
-    """
+    """Ask about ever smaller parts where git fails, so that one bad path affects no other."""
     ignored: frozenset[str] = frozenset()
     undecided: dict[str, GitError] = {}
     parts = [paths]
@@ -76,7 +73,7 @@ def _ask_in_parts(paths: Sequence[str], git: Git) -> tuple[frozenset[str], dict[
         try:
             ignored |= git.ignored(part)
         except GitError as error:
-            if len(part) == 1 or questions >= _QUESTIONS:
+            if len(part) == 1 or questions >= _MOST_QUESTIONS:
                 undecided.update(dict.fromkeys(part, error))
             else:
                 middle = len(part) // 2

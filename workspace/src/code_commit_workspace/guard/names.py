@@ -18,8 +18,8 @@ _DEEPEST = 100  # folders
 # Matches most paths, and none that `PlainPath` refuses for its characters: a quick first check.
 _ORDINARY = re.compile(r"(?:\w[\w.+-]*/)*\w[\w.+-]*", re.ASCII)
 _UNWRITABLE = re.compile(f"[\t\n{CONTROL}]")
-# Persian and emoji need joiners (U+200C, U+200D), so these count only next to an ASCII character or
-# at an end.
+# Persian and emoji need joiners (U+200C, U+200D), so these count only next to an ASCII character
+# or at an end.
 _INVISIBLE = re.compile(
     f"(?![\u200c\u200d])[{INVISIBLE}]"
     "|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
@@ -51,7 +51,9 @@ def quote(text: str) -> str:
     """Quote `text`: escape unprintable characters, and leave out the middle of a long text."""
     if len(text) > _NAME_MAX:
         text = f"{text[:60]}…{text[-20:]}"
-    return "'" + "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text) + "'"
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return f"'{text}'"
 
 
 class PlainPath:
@@ -77,21 +79,22 @@ class PlainPath:
             return "The path is empty."
         if path.startswith("/"):
             return "The path is absolute; use a path from the root of the project."
-        if found := _UNWRITABLE.search(path):
-            return f"The path contains {_character(found[0])}."
-        return self._length(path) or _shape(path)
+        if match := _UNWRITABLE.search(path):
+            return f"The path contains {_character(match[0])}."
+        return self._wrong_length(path) or _wrong_shape(path)
 
-    def _length(self, path: str) -> str | None:
+    def _wrong_length(self, path: str) -> str | None:
+        """Return why `path` is too long, has a name that is too long, or too many folders."""
         try:
-            length = len(path) if path.isascii() else len(os.fsencode(path))
+            length = len(os.fsencode(path))
         except UnicodeEncodeError:
             return "The path contains characters that file names cannot have in this locale."
         if length > self._longest:
             return f"The path is {length} bytes long; at most {self._longest} are allowed."
-        if length > _NAME_MAX and any(
-            len(os.fsencode(part)) > _NAME_MAX for part in path.split("/")
-        ):
-            return f"A name in the path is longer than {_NAME_MAX} bytes."
+        if length > _NAME_MAX:
+            longest_name = max(len(os.fsencode(part)) for part in path.split("/"))
+            if longest_name > _NAME_MAX:
+                return f"A name in the path is longer than {_NAME_MAX} bytes."
         if (folders := path.count("/")) > _DEEPEST:
             return f"The path has {folders} folders; at most {_DEEPEST} are allowed."
         return None
@@ -105,8 +108,8 @@ class PortableName:
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
         """Send back names that some system takes for another file, a device or an expression.
 
-        A file that is there keeps its odd name, but for names that are not what they look like. The
-        names of devices are those of Windows: "Naming Files, Paths, and Namespaces" in Microsoft's
+        An existing file may keep its odd name, unless the name is not what it looks like. The names
+        of devices are those of Windows: "Naming Files, Paths, and Namespaces" in Microsoft's
         documentation.
         """
         for change in changes:
@@ -116,20 +119,35 @@ class PortableName:
 
 
 def _misleading(path: str) -> str | None:
+    """Return why `path` is not what it looks like, or None."""
     if _FENCE.search(path):
         return "The path looks like a fence of a response."
     if path.isascii():
         return None
-    if found := _INVISIBLE.search(path):
-        return f"The path contains {_character(found[0])}, so its name is not what it looks like."
-    dots = (part for part in path.split("/") if unicodedata.normalize("NFKC", part) in {".", ".."})
-    return next((f"The name {quote(part)} is a form of `.` or `..`." for part in dots), None)
+    if match := _INVISIBLE.search(path):
+        return f"The path contains {_character(match[0])}, so its name is not what it looks like."
+    for name in path.split("/"):
+        if unicodedata.normalize("NFKC", name) in {".", ".."}:
+            return f"The name {quote(name)} is a form of `.` or `..`."
+    return None
 
 
 def _not_portable(path: str, tree: Tree) -> str | None:
-    reasons = (reason for pattern, reason in _NOT_PORTABLE if pattern.search(path))
-    reason = next(reasons, None) or next(filter(None, map(_part, path.split("/"))), None)
-    return None if reason and _is_file(tree, path) else reason
+    """Return why a new file at `path` would be another one on some system, or None."""
+    reason = _odd_path(path)
+    if reason and _is_file(tree, path):
+        return None
+    return reason
+
+
+def _odd_path(path: str) -> str | None:
+    for pattern, reason in _NOT_PORTABLE:
+        if pattern.search(path):
+            return reason
+    for name in path.split("/"):
+        if reason_of_name := _odd_name(name):
+            return reason_of_name
+    return None
 
 
 def _is_file(tree: Tree, path: str) -> bool:
@@ -139,7 +157,7 @@ def _is_file(tree: Tree, path: str) -> bool:
         return False
 
 
-def _shape(path: str) -> str | None:
+def _wrong_shape(path: str) -> str | None:
     parts = path.split("/")
     if {"", ".", ".."}.isdisjoint(parts):
         return None
@@ -150,22 +168,23 @@ def _shape(path: str) -> str | None:
     return "A name in the path is empty or `.`."
 
 
-def _part(part: str) -> str | None:
-    if part[-1] == "." or part[-1].isspace():
-        return f"The name {quote(part)} ends with a dot or a space, which Windows removes."
-    if _is_device(part):
-        return f"The name {quote(part)} is the name of a device on Windows."
+def _odd_name(name: str) -> str | None:
+    if name[-1] == "." or name[-1].isspace():
+        return f"The name {quote(name)} ends with a dot or a space, which Windows removes."
+    if _is_device(name):
+        return f"The name {quote(name)} is the name of a device on Windows."
     return None
 
 
-def _is_device(part: str) -> bool:
-    stem = part.partition(".")[0].rstrip()
+def _is_device(name: str) -> bool:
+    stem = name.partition(".")[0].rstrip()
     if len(stem) > len("conout$"):
         return False
     return unicodedata.normalize("NFKC", stem).casefold() in _DEVICES
 
 
 def _character(char: str) -> str:
+    """Describe a character that a path may not contain."""
     code = f"U+{ord(char):04X}"
     match unicodedata.category(char):
         case "Cc":

@@ -1,4 +1,4 @@
-"""Find conflicts between the paths of one response: together they must describe one tree."""
+"""Find conflicts between the paths of one response: together they must form one tree."""
 
 from __future__ import annotations
 
@@ -25,41 +25,40 @@ class PathConflicts:
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - see `__init__`
         """Refuse each change that contradicts another one."""
-        yield from self._twice([change.path for change in changes])
-        yield from self._below_a_file(
-            [change.path for change in changes if change.content is not None]
-        )
-        yield from self._same_but_for_case([change.path for change in changes])
+        paths = [change.path for change in changes]
+        written = [change.path for change in changes if change.content is not None]
+        yield from self._twice(paths)
+        yield from self._below_a_file(written)
+        yield from self._same_but_for_case(paths)
 
     def _twice(self, paths: Sequence[str]) -> Iterator[Refusal]:
         for path, times in Counter(paths).items():
             if times > 1:
-                yield self._refusal(
-                    path, "The response has this path twice. Include each file once."
-                )
+                reason = "The response has this path twice. Include each file once."
+                yield self._refusal(path, reason)
 
     def _below_a_file(self, written: Sequence[str]) -> Iterator[Refusal]:
-        # NUL sorts first, and no path contains it: so the paths below a path follow directly after
-        # it.
+        # NUL sorts first and is in no path, so a path is followed directly by those below it.
         above = ""
         for key in sorted({path.replace("/", "\0") for path in written}):
-            if above and key.startswith(above):
-                file = above[:-1].replace("\0", "/")
-                reason = (
-                    f"The response writes {quote(file)} as a file, but in this path it is a folder."
-                )
-                yield self._refusal(key.replace("\0", "/"), reason)
-            else:
+            if not above or not key.startswith(above):
                 above = key + "\0"
+                continue
+            file = quote(above[:-1].replace("\0", "/"))
+            reason = f"The response writes {file} as a file, but in this path it is a folder."
+            yield self._refusal(key.replace("\0", "/"), reason)
 
     def _same_but_for_case(self, paths: Sequence[str]) -> Iterator[Refusal]:
-        first: dict[str, str] = {}
-        alike = [(first.setdefault(folded(path), path), path) for path in paths]
-        alike = [(one, other) for one, other in alike if one != other]
-        if alike and _ignores_case(self._tree):
-            for one, other in alike:
-                reason = f"The response also has {quote(one)}, which is the same file here: the names differ only in case."
-                yield self._refusal(other, reason)
+        first_paths: dict[str, str] = {}
+        pairs = [(first_paths.setdefault(folded(path), path), path) for path in paths]
+        pairs = [(first, path) for first, path in pairs if first != path]
+        if pairs and _ignores_case(self._tree):
+            for first, path in pairs:
+                reason = (
+                    f"The response also has {quote(first)}, which is the same file here: "
+                    "the names differ only in case."
+                )
+                yield self._refusal(path, reason)
 
     def _refusal(self, path: str, reason: str) -> Refusal:
         # The response is wrong, not the path.
@@ -74,10 +73,8 @@ def _ignores_case(tree: ProjectTree) -> bool:
     if name is None:
         return False
     try:
-        known, found = (
-            os.stat(each, dir_fd=tree.handle, follow_symlinks=False)
-            for each in (name, name.swapcase())
-        )
+        status = os.stat(name, dir_fd=tree.handle, follow_symlinks=False)
+        swapped = os.stat(name.swapcase(), dir_fd=tree.handle, follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return os.path.samestat(known, found)
+    return os.path.samestat(status, swapped)

@@ -19,7 +19,7 @@ from code_commit_workspace.records import Change, Refusal, Tree
 
 @dataclass(frozen=True, slots=True)
 class PathState:
-    """Why nothing below a folder is allowed, if so, and whether the folder exists."""
+    """Whether a folder exists, and the reason if nothing below it is allowed."""
 
     reason: str | None = None
     exists: bool = True
@@ -29,75 +29,81 @@ class PathLookup:
     """Inspects the folders above many paths, each folder once.
 
     `gone` are files that are about to be deleted, so a folder may take their place. `git` lists the
-    submodules, which are other repositories even if they are empty, and its own folders, which may
-    have any name.
+    submodules, which are other repositories even if they are empty. It also lists its own folders,
+    which may have any name.
 
     Raises:
         GitError: git cannot list these folders.
     """
 
-    def __init__(self, tree: ProjectTree, git: Git, *, gone: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        tree: ProjectTree,
+        git: Git,
+        *,
+        gone: Collection[str] = (),
+    ) -> None:
         self._tree = tree
         self._gone = gone
         self.submodules = git.submodules()
         self._git_folders = tuple(_existing(git.layout().folders))
-        self._known: dict[str, PathState] = {"": PathState()}
+        self._states: dict[str, PathState] = {"": PathState()}
 
     def to(self, path: str) -> PathState:
-        """Inspect the folders above `path`, from the root down to the first one that is missing or
-        not allowed.
+        """Inspect the folders above `path`, from the root down.
+
+        Stop at the first one that is missing or not allowed.
         """
         folder = path.rpartition("/")[0]
         end = 0
-        while (state := self._known.get(folder)) is None:
+        while (state := self._states.get(folder)) is None:
             end = folder.find("/", end)
             here = folder if end < 0 else folder[:end]
-            if here not in self._known:
-                self._known[here] = self._look(here)
-            state = self._known[here]
+            if here not in self._states:
+                self._states[here] = self._look(here)
+            state = self._states[here]
             if state.reason is not None or not state.exists:
                 return state
             end += 1
         return state
 
     def regular_files(self, folder: str) -> AbstractSet[str]:
-        """Return the names of the regular files in `folder`; none unless it is reached through real
-        folders.
-        """
-        inside = f"{folder}/" if folder else ""
+        """Return the names of the regular files in `folder`; none if a link leads to it."""
+        inside = ""
+        if folder:
+            inside = f"{folder}/"
         state = self.to(inside)
         if state.reason is not None or not state.exists:
             return frozenset()
-        found = _regular_files(self._tree, folder)
-        return (
-            {name for name in found if inside + name not in self.submodules}
-            if self.submodules
-            else found
-        )
+        names = _regular_files(self._tree, folder)
+        if self.submodules:
+            return {name for name in names if inside + name not in self.submodules}
+        return names
 
     def _look(self, folder: str) -> PathState:
         if folder in self.submodules:
             return PathState(other_repository(folder))
-        found = look(self._tree, folder)
-        if isinstance(found, str):
-            return PathState(found)
-        if found is None or (stat.S_ISREG(found.st_mode) and folder in self._gone):
+        status = look(self._tree, folder)
+        if isinstance(status, str):
+            return PathState(status)
+        if status is None or (stat.S_ISREG(status.st_mode) and folder in self._gone):
             return PathState(exists=False)
-        return PathState(self._closed(folder, found))
+        return PathState(self._why_closed(folder, status))
 
-    def _closed(self, folder: str, found: os.stat_result) -> str | None:
-        if not stat.S_ISDIR(found.st_mode):
-            return f"{quote(folder)} in this path is {kind_of(found)}, not a folder."
-        if any(os.path.samestat(found, own) for own in self._git_folders):
+    def _why_closed(self, folder: str, status: os.stat_result) -> str | None:
+        """Return why nothing below `folder` is allowed, or None."""
+        if not stat.S_ISDIR(status.st_mode):
+            return f"{quote(folder)} in this path is {kind_of(status)}, not a folder."
+        if any(os.path.samestat(status, git_folder) for git_folder in self._git_folders):
             return f"{quote(folder)} is the git folder of this repository."
         inner = look(self._tree, f"{folder}/.git")
-        return inner if inner is None or isinstance(inner, str) else other_repository(folder)
+        if isinstance(inner, os.stat_result):
+            return other_repository(folder)
+        return inner
 
 
 class Places:
-    """A path must lead through real folders of this repository to a regular file, or to nothing
-    yet.
-    """
+    """A path must lead through real folders of this repository to a regular file or to nothing."""
 
     name = "place"
 
@@ -106,8 +112,10 @@ class Places:
         self._git = git
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - see `__init__`
-        """Refuse paths through a link or into another repository, files outside a sparse checkout,
-        and special files.
+        """Refuse paths that do not lead to a regular file of this repository.
+
+        These are paths through a link or into another repository, special files, and files that a
+        sparse checkout leaves out.
 
         Raises:
             GitError: git cannot list its files.
@@ -123,28 +131,31 @@ class Places:
             if change.path in left_out:  # a model has not seen what it would overwrite
                 reason = "git tracks it, but your sparse checkout leaves it out."
             if reason is None and state.exists:
-                reason = self._target(change, gone)
+                reason = self._wrong_target(change, gone)
             if reason is not None:
                 yield Refusal(change.path, self.name, reason)
 
-    def _target(self, change: Change, gone: Collection[str]) -> str | None:
-        found = look(self._tree, change.path)
-        if found is None or isinstance(found, str):
-            return found
-        if stat.S_ISREG(found.st_mode):
+    def _wrong_target(self, change: Change, gone: Collection[str]) -> str | None:
+        """Return why what is at the path of `change` cannot be changed, or None."""
+        status = look(self._tree, change.path)
+        if status is None or isinstance(status, str):
+            return status
+        if stat.S_ISREG(status.st_mode):
             return None
-        if not stat.S_ISDIR(found.st_mode):
-            return f"It is {kind_of(found)}; only regular files can be changed."
+        if not stat.S_ISDIR(status.st_mode):
+            return f"It is {kind_of(status)}; only regular files can be changed."
         if change.content is None:
             return "It is a folder; delete each of its files by its path."
-        stays = _what_stays(self._tree, change.path, gone)
-        return stays and f"It is a folder, and {quote(stays)} would remain in it."
+        remaining = _remaining_path(self._tree, change.path, gone)
+        if remaining is None:
+            return None
+        return f"It is a folder, and {quote(remaining)} would remain in it."
 
 
 def look(tree: ProjectTree, path: str) -> os.stat_result | str | None:
     """Return the status of `path`, None if nothing is there, or why it cannot be read.
 
-    Its folders must be real.
+    The folders above it must not be links.
     """
     try:
         return os.stat(path, dir_fd=tree.handle, follow_symlinks=False)
@@ -173,8 +184,12 @@ def other_repository(folder: str) -> str:
     return f"{quote(folder)} is another git repository."
 
 
-def _what_stays(tree: ProjectTree, folder: str, gone: Collection[str]) -> str | None:
-    """Return something in `folder` that would remain there after the deletion of `gone`, or None."""
+def _remaining_path(
+    tree: ProjectTree,
+    folder: str,
+    gone: Collection[str],
+) -> str | None:
+    """Return a path in `folder` that would remain there after the deletion of `gone`, or None."""
     folders = [folder]
     while folders:
         here = folders.pop()

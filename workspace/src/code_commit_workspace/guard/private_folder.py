@@ -13,14 +13,17 @@ from code_commit_workspace.files.small_file import read_in_project
 from code_commit_workspace.records import Protected
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER
 
-_LIMIT = 16 * 1024 * 1024
+_LIMIT = 16 * 1024 * 1024  # bytes
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def check_private_folder(
-    root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = ""
+    root: Path,
+    private_folder: str = PRIVATE_FOLDER,
+    *,
+    hint: str = "",
 ) -> None:
-    """Check that `.gitignore` keeps the private folder out of git, and that git tracks nothing in
-    it.
+    """Check that `.gitignore` lists the private folder, and that git tracks nothing in it.
 
     Call this before you read any setting or key of the project: one that came with a repository is
     somebody else's. If git fails, the check fails. `hint` says how to add the line, if not by hand.
@@ -34,31 +37,35 @@ def check_private_folder(
 
 
 def require_gitignore_line(
-    root: Path, private_folder: str = PRIVATE_FOLDER, *, hint: str = ""
+    root: Path,
+    private_folder: str = PRIVATE_FOLDER,
+    *,
+    hint: str = "",
 ) -> None:
     """Check that `.gitignore` in `root` ignores the private folder.
 
     Raises:
         NotReady: the file or the line is missing, or a later line negates it.
     """
-    hint = (
-        hint
-        or f"add the line /{private_folder} to the project's .gitignore, so that no key can be committed"
-    )
-    accepted = {f"{before}{private_folder}{after}" for before in ("", "/") for after in ("", "/")}
+    if not hint:
+        hint = (
+            f"add the line /{private_folder} to the project's .gitignore, "
+            "so that no key can be committed"
+        )
+    file = root / ".gitignore"
     content = read_in_project(root, ".gitignore", limit=_LIMIT)
     if content is None:
-        raise NotReady(
-            f"{root / '.gitignore'} is missing; it must have the line /{private_folder}", hint=hint
-        )
-    lines = [_pattern(line) for line in content.removeprefix(b"\xef\xbb\xbf").split(b"\n")]
-    wanted = [number for number, line in enumerate(lines) if line in accepted]
-    if not wanted:
-        raise NotReady(f"{root / '.gitignore'} has no line /{private_folder}", hint=hint)
-    for number, line in enumerate(lines[wanted[-1] :], start=wanted[-1] + 1):
+        raise NotReady(f"{file} is missing; it must have the line /{private_folder}", hint=hint)
+    lines = [_pattern(line) for line in content.removeprefix(_BYTE_ORDER_MARK).split(b"\n")]
+    accepted = {f"{before}{private_folder}{after}" for before in ("", "/") for after in ("", "/")}
+    places = [place for place, line in enumerate(lines) if line in accepted]
+    if not places:
+        raise NotReady(f"{file} has no line /{private_folder}", hint=hint)
+    last = places[-1]
+    for number, line in enumerate(lines[last:], start=last + 1):
         if line.startswith("!") and _takes_back(line, private_folder):
             raise NotReady(
-                f"line {number} of {root / '.gitignore'} negates the line /{private_folder}",
+                f"line {number} of {file} negates the line /{private_folder}",
                 hint=f"move the line /{private_folder} to the end of the file",
             )
 
@@ -69,8 +76,9 @@ def _require_untracked(root: Path, private_folder: str) -> None:
     try:
         # A repository around the project's own can track files in the folder, too.
         for git in Git(root).with_those_around():
-            listing = git.run(["ls-files", "-z", "--", *_alike(private_folder)])
-            _require_others(os.fsdecode(listing).split("\0")[:-1], private_folder)
+            listing = git.run(["ls-files", "-z", "--", *_patterns_of_alike(private_folder)])
+            tracked = os.fsdecode(listing).split("\0")[:-1]
+            _require_outside(tracked, private_folder)
     except GitError as error:
         raise NotReady(
             f"git cannot check whether it tracks {private_folder}: {error}",
@@ -83,16 +91,17 @@ def _require_untracked(root: Path, private_folder: str) -> None:
         )
 
 
-def _alike(name: str) -> list[str]:
-    """Return patterns for every path that some file system may take for `name`, and for some
-    others.
+def _patterns_of_alike(name: str) -> list[str]:
+    """Return patterns for every path that some file system may take for `name`.
+
+    They match some more paths.
     """
     start = re.sub(r"([*?\[\\])", r"\\\1", name)
-    within = [f":(icase,glob)*{start}*", f":(icase,glob)*{start[:4]}*~*", ":(glob)*[!\x01-\x7f]*"]
-    return [pattern + below for pattern in within for below in ("", "/**")]
+    patterns = [f":(icase,glob)*{start}*", f":(icase,glob)*{start[:4]}*~*", ":(glob)*[!\x01-\x7f]*"]
+    return [pattern + below for pattern in patterns for below in ("", "/**")]
 
 
-def _require_others(paths: Sequence[str], private_folder: str) -> None:
+def _require_outside(paths: Sequence[str], private_folder: str) -> None:
     """Check that no file system takes one of the tracked `paths` for one in the folder.
 
     Raises:
@@ -116,12 +125,15 @@ def _pattern(line: bytes) -> str:
     """Return the pattern as git reads the line: without CR and trailing blanks."""
     text = line.removesuffix(b"\r").decode("utf-8", "surrogateescape")
     stripped = text.rstrip(" ")
-    return text if stripped.endswith("\\") else stripped
+    if stripped.endswith("\\"):
+        return text
+    return stripped
 
 
 def _takes_back(negation: str, private_folder: str) -> bool:
-    """Return whether a negated pattern matches the folder; git cannot re-include only a file in an
-    ignored folder.
+    """Return whether a negated pattern matches the folder.
+
+    Negated patterns for files in it do not count: git cannot include a file of an ignored folder.
     """
     from pathspec import GitIgnoreSpec
 

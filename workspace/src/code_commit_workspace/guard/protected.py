@@ -1,4 +1,4 @@
-"""Protect names, existing or not, in every spelling that some file system treats as the same name."""
+"""Protect names, existing or not, in every spelling that some file system treats as the same."""
 
 from __future__ import annotations
 
@@ -28,57 +28,65 @@ class ProtectedNames:
         self._at_root: dict[str, Protected] = {}
         self._short: list[tuple[re.Pattern[str], Protected]] = []
         for entry in protected:
-            (self._anywhere if entry.anywhere else self._at_root)[folded(entry.name)] = entry
+            by_name = self._anywhere if entry.anywhere else self._at_root
+            by_name[folded(entry.name)] = entry
             if short := _short_forms(entry.name):
                 self._short.append((re.compile(short), entry))
         self.names = frozenset({*self._anywhere, *self._at_root})
-        """The names in lower case, those that are protected only at the root included."""
-        self._in_folder = lru_cache(maxsize=4096)(self._look)  # many paths share one
+        """The names in lower case, also those that are protected only at the root."""
+        self._in_folder = lru_cache(maxsize=4096)(self._look)  # many paths share a folder
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - absent ones count too
-        """Refuse protected files, everything below protected folders, and names that can be
-        mistaken for either.
+        """Refuse protected files and everything below protected folders.
+
+        Also refuse names that can be mistaken for either.
         """
         for change in changes:
-            if (found := self.find(change.path)) is not None:
-                entry, part = found
-                alike = (
-                    ""
-                    if part == entry.name
-                    else f"{quote(part)} can be mistaken for {quote(entry.name)}. "
-                )
-                what = "it" if str(entry) == change.path else entry
-                yield Refusal(change.path, self.name, f"{alike}Responses cannot change {what}.")
+            match = self.find(change.path)
+            if match is None:
+                continue
+            entry, part = match
+            if str(entry) == change.path:
+                reason = "Responses cannot change it."
+            else:
+                reason = f"Responses cannot change {entry}."
+            if part != entry.name:
+                reason = f"{quote(part)} can be mistaken for {quote(entry.name)}. {reason}"
+            yield Refusal(change.path, self.name, reason)
 
     def find(self, path: str) -> tuple[Protected, str] | None:
         """Return the first protected name in `path`, and the part of the path that matches it."""
         folder, slash, name = path.rpartition("/")
-        if slash and (found := self._in_folder(folder)) is not None:
-            return found
-        if _ORDINARY.fullmatch(name):
-            entry = self._anywhere.get(name.lower()) or (
-                None if slash else self._at_root.get(name.lower())
-            )
-            return None if entry is None else (entry, name)
-        return self._look(name, at_root=not slash)
+        if slash and (match := self._in_folder(folder)) is not None:
+            return match
+        if not _ORDINARY.fullmatch(name):
+            return self._look(name, at_root=not slash)
+        key = name.lower()
+        entry = self._anywhere.get(key)
+        if entry is None and not slash:
+            entry = self._at_root.get(key)
+        if entry is None:
+            return None
+        return entry, name
 
     def _look(self, path: str, *, at_root: bool = True) -> tuple[Protected, str] | None:
-        for part in _SEPARATOR.split(path) if path.isascii() else _split(path):
-            key = _key(part)
-            entry = self._anywhere.get(key) or (self._at_root.get(key) if at_root else None)
-            if entry is None and "~" in key:
-                entry = next(
-                    (
-                        e
-                        for short, e in self._short
-                        if short.fullmatch(key) and (e.anywhere or at_root)
-                    ),
-                    None,
-                )
+        """Look for the parts of `path` in every spelling; `at_root` is about the first part."""
+        for part in _split(path):
+            entry = self._entry(_key(part), at_root=at_root)
             if entry is not None:
                 return entry, part
             at_root = False
         return None
+
+    def _entry(self, key: str, *, at_root: bool) -> Protected | None:
+        entry = self._anywhere.get(key)
+        if entry is None and at_root:
+            entry = self._at_root.get(key)
+        if entry is None and "~" in key:
+            for short, long_entry in self._short:
+                if (long_entry.anywhere or at_root) and short.fullmatch(key):
+                    return long_entry
+        return entry
 
 
 @lru_cache(maxsize=4096)
@@ -88,27 +96,38 @@ def _key(part: str) -> str:
 
 def _split(path: str) -> list[str]:
     """Split `path`, also at compatible forms of a separator such as U+FF0F."""
+    if path.isascii():
+        return _SEPARATOR.split(path)
     parts = []
     for part in _SEPARATOR.split(path):
         pieces = _SEPARATOR.split(unicodedata.normalize("NFKC", part))
-        parts += pieces if len(pieces) > 1 else [part]
+        if len(pieces) > 1:
+            parts += pieces
+        else:
+            parts.append(part)
     return parts
 
 
 def _as_windows_opens(part: str) -> str:
-    """Remove the name of a stream, trailing dots and blanks, and leading blanks, which some system
-    may trim.
+    """Remove what Windows ignores: the name of a stream, trailing dots and blanks.
+
+    Also remove leading blanks, which some other system may ignore.
     """
     return part.partition(":")[0].rstrip(". ").strip()
 
 
 def _short_forms(name: str) -> str | None:
-    """Return a pattern for the 8.3 names that NTFS gives to `name`; None if `name` is itself an 8.3
-    name.
+    """Return a pattern for the 8.3 names that NTFS gives to `name`.
+
+    Return None if `name` is itself an 8.3 name.
     """
     base, dot, extension = folded(name).lstrip(".").partition(".")
     if not name.startswith(".") and len(base) <= 8 and len(extension) <= 3:  # noqa: PLR2004 - 8.3
         return None
     digits = "1" if name == ".git" else _SHORT_DIGITS
-    short = re.escape(base[:6]) + "~" + digits + (re.escape(dot + extension[:3]))
-    return f"{short}|{_HASHED[name]}" if name in _HASHED else short
+    beginning = re.escape(base[:6])
+    end = re.escape(dot + extension[:3])
+    short = f"{beginning}~{digits}{end}"
+    if name in _HASHED:
+        return f"{short}|{_HASHED[name]}"
+    return short

@@ -21,12 +21,15 @@ from code_commit_workspace.records import Refusal
 
 _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
 _LONGEST = 64  # characters of an ordinary name
-# Names, each before a slash.
+# Ordinary names, each with a slash after it.
 _ORDINARY = re.compile(rf"(?:\w[\w.+-]{{,{_LONGEST - 1}}}+(?<!\.)/)*+", re.ASCII)
 
 
 def matching(
-    paths: AbstractSet[str], patterns: Sequence[str], *, recursive: bool
+    paths: AbstractSet[str],
+    patterns: Sequence[str],
+    *,
+    recursive: bool,
 ) -> AbstractSet[str]:
     """Return those of `paths` that match `patterns`; all of them without patterns.
 
@@ -40,7 +43,9 @@ def matching(
     """
     if not patterns:
         return paths
-    return _matching(paths, patterns) if recursive else _matching_flat(paths, patterns)
+    if recursive:
+        return _matching(paths, patterns)
+    return _matching_flat(paths, patterns)
 
 
 def _matching(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
@@ -55,18 +60,29 @@ def _matching(paths: Iterable[str], patterns: Sequence[str]) -> set[str]:
 def _matching_flat(paths: AbstractSet[str], patterns: Sequence[str]) -> set[str]:
     folders = {folder for path in paths if (folder := posixpath.dirname(path))}
     chosen: set[str] = set()
-    for given in patterns:
-        pattern = _ANY_DEPTH.sub("", given.removeprefix("!"))
-        anchored = (
-            pattern if pattern.startswith(("/", "#")) or not pattern.strip() else f"/{pattern}"
-        )
+    for pattern in patterns:
+        anchored = _anchored(pattern.removeprefix("!"))
         # Leave out the files of folders that match as a whole.
-        below = _matching(folders, [anchored])
-        found = {
-            path for path in _matching(paths, [anchored]) if posixpath.dirname(path) not in below
+        whole_folders = _matching(folders, [anchored])
+        matches = {
+            path
+            for path in _matching(paths, [anchored])
+            if posixpath.dirname(path) not in whole_folders
         }
-        chosen = chosen - found if given.startswith("!") else chosen | found
+        if pattern.startswith("!"):
+            chosen -= matches
+        else:
+            chosen |= matches
     return chosen
+
+
+def _anchored(pattern: str) -> str:
+    """Return `pattern` as one that matches only in its own folder."""
+    pattern = _ANY_DEPTH.sub("", pattern)
+    is_comment = pattern.startswith("#")
+    if is_comment or pattern.startswith("/") or not pattern.strip():
+        return pattern
+    return f"/{pattern}"
 
 
 def unreadable(
@@ -79,84 +95,98 @@ def unreadable(
 ) -> dict[str, Refusal]:
     """Return those of `paths` that a model may not see, with the reasons.
 
-    `closed` finds names that it may never see.
-
-    With `files_only`, also return folders and paths that do not exist.
+    `closed` finds names that it may never see. With `files_only`, also return folders and paths
+    that do not exist.
     """
-    refused: dict[str, Refusal] = {}
+    refusals: dict[str, Refusal] = {}
     plain = PlainPath(tree.root)
     try:
         lookup = PathLookup(tree, git)
     except GitError as error:
-        return {
-            path: Refusal(path, "reading", f"git cannot check this path: {error}.")
-            for path in paths
-        }
-    asked: dict[str, str] = {}
+        reason_of_all = f"git cannot check this path: {error}."
+        return {path: Refusal(path, "reading", reason_of_all) for path in paths}
+    spellings: dict[str, str] = {}  # the remaining paths, as in `paths` and normalised
     for folder, group in groupby(paths, lambda path: path.rpartition("/")[0]):
         STOP.check()
-        start = len(folder) + bool(folder)
-        ordinary = _ordinary_files(folder, lookup, plain, closed) if files_only else ()
-        for given in group:
-            if given[start:] in ordinary:
-                asked[given] = given
+        ordinary: Collection[str] = ()
+        if files_only:
+            ordinary = _ordinary_files(folder, lookup, plain, closed)
+        start = len(folder) + 1 if folder else 0
+        for spelling in group:
+            if spelling[start:] in ordinary:
+                spellings[spelling] = spelling
                 continue
-            path = normalise_path(given)
+            path = normalise_path(spelling)
             reason = (
                 plain.reason(path)
-                or _closed(path, closed)
-                or _place(path, lookup, tree, files_only=files_only)
+                or _why_closed(path, closed)
+                or _wrong_place(path, lookup, tree, files_only=files_only)
             )
             if reason:
-                refused[given] = Refusal(given, "reading", reason)
+                refusals[spelling] = Refusal(spelling, "reading", reason)
             else:
-                asked[given] = path
-    if ignored := ignore_reasons(list(dict.fromkeys(asked.values())), git):
-        refused |= {
-            given: Refusal(given, "reading", ignored[path])
-            for given, path in asked.items()
-            if path in ignored
-        }
-    return refused
+                spellings[spelling] = path
+    ignored = ignore_reasons(list(dict.fromkeys(spellings.values())), git)
+    if ignored:
+        for spelling, path in spellings.items():
+            if path in ignored:
+                refusals[spelling] = Refusal(spelling, "reading", ignored[path])
+    return refusals
 
 
 def _ordinary_files(
-    folder: str, lookup: PathLookup, plain: PlainPath, closed: ProtectedNames
+    folder: str,
+    lookup: PathLookup,
+    plain: PlainPath,
+    closed: ProtectedNames,
 ) -> Collection[str]:
-    """Return the names of regular files in `folder` that a model may see, without those that need a
-    closer look.
+    """Return the names of regular files in `folder` that a model may see.
 
-    This is much faster than a look at each path.
+    Names that need a closer look are left out. This is much faster than a look at each path.
     """
-    longest = f"{folder}{'/' * bool(folder)}{'x' * _LONGEST}"
+    longest = "x" * _LONGEST
+    if folder:
+        longest = f"{folder}/{longest}"
     if plain.reason(longest) or closed.find(longest):
         return ()
-    found = lookup.regular_files(folder)
-    text = "/".join([*found, ""])
+    names = lookup.regular_files(folder)
+    text = "/".join([*names, ""])
     if _ORDINARY.fullmatch(text) and closed.names.isdisjoint(text.lower().split("/")):
-        return found
+        return names
     return {
         name
-        for name in found
+        for name in names
         if _ORDINARY.fullmatch(f"{name}/") and name.lower() not in closed.names
     }
 
 
-def _closed(path: str, closed: ProtectedNames) -> str | None:
-    if (found := closed.find(path)) is None:
+def _why_closed(path: str, closed: ProtectedNames) -> str | None:
+    match = closed.find(path)
+    if match is None:
         return None
-    return f"Models cannot read {found[0].name}."
+    entry, _ = match
+    return f"Models cannot read {entry.name}."
 
 
-def _place(path: str, lookup: PathLookup, tree: ProjectTree, *, files_only: bool) -> str | None:
+def _wrong_place(
+    path: str,
+    lookup: PathLookup,
+    tree: ProjectTree,
+    *,
+    files_only: bool,
+) -> str | None:
+    """Return why what is at `path` cannot be read, or None."""
     if path in lookup.submodules:
         return other_repository(path)
     state = lookup.to(path)
-    found = look(tree, path) if state.exists and state.reason is None else state.reason
-    if found is None:
+    if state.reason is not None:
+        return state.reason
+    status = look(tree, path) if state.exists else None
+    if isinstance(status, str):
+        return status
+    if status is None:
         return "There is no such file." if files_only else None
-    if isinstance(found, str):
-        return found
-    if stat.S_ISREG(found.st_mode) or (stat.S_ISDIR(found.st_mode) and not files_only):
+    is_folder = stat.S_ISDIR(status.st_mode)
+    if stat.S_ISREG(status.st_mode) or (is_folder and not files_only):
         return None
-    return f"It is {kind_of(found)}; only regular files can be read."
+    return f"It is {kind_of(status)}; only regular files can be read."

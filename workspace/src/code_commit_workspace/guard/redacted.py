@@ -1,5 +1,6 @@
-"""Refuse changes that overwrite a key with its mark: a model sees `***7Q` instead of a key, and
-writes that back.
+"""Refuse changes that overwrite a key with its mark.
+
+A model sees `***7Q` instead of a key, and may write that back.
 """
 
 from __future__ import annotations
@@ -26,15 +27,20 @@ class RedactedText:
         self._redactor = redactor
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
-        """Send back a file that gains marks of a key, if a changed file contains that key on disk."""
+        """Send back a file that gains marks of a key that a changed file contains on disk."""
         if not any(b"***" in (change.content or b"") for change in changes):
             return  # without reading the files and searching them for keys
-        before = {change.path: _content(tree, change.path) for change in changes}  # a file may move
-        marks = frozenset().union(*map(self._redactor.marks, before.values()))
+        # A response may move a file, so the marks of all files count for each.
+        contents = {change.path: _content(tree, change.path) for change in changes}
+        marks = frozenset().union(*map(self._redactor.marks, contents.values()))
         for change in changes:
-            for mark in marks if change.content else ():
-                if change.content and change.content.count(mark) > before[change.path].count(mark):
-                    yield Refusal(change.path, self.name, _reason(mark.decode()), then="repair")
+            if not change.content:
+                continue
+            content_before = contents[change.path]
+            for mark in marks:
+                if change.content.count(mark) > content_before.count(mark):
+                    reason = _reason(mark.decode())
+                    yield Refusal(change.path, self.name, reason, then="repair")
                     break
 
 

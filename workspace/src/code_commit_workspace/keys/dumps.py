@@ -40,31 +40,44 @@ class Dump(View):
             return
         for rows in _blocks(data, at_line_start=at_line_start):
             squeezed, ends = self._squeezed(rows)
-            for start, end, mark in self._found(squeezed):
-                first, last = rows[bisect_right(ends, start)], rows[bisect_left(ends, end)]
+            for start, end, mark in self._search(squeezed):
+                first = rows[bisect_right(ends, start)]
+                last = rows[bisect_left(ends, end)]
                 if last.end() - first.start() <= REACH:
-                    yield Span(first.end("data") - len(first["data"].lstrip()), last.end(), mark)
+                    begin = first.end("data") - len(first["data"].lstrip())
+                    yield Span(begin, last.end(), mark)
 
-    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
-        """Return where in `data` a form begins that may continue in later data; `len(data)` if
-        nowhere.
-        """
+    def unfinished(
+        self,
+        data: bytes,
+        *,
+        at_line_start: bool,
+        at_least: int,
+    ) -> int:
+        """Return where in `data` a form begins that later data may complete, or `len(data)`."""
         line = data.rfind(b"\n") + 1
         if len(data) - line > REACH or not _MAY_BE_ROW.fullmatch(data, line):
             return len(data)
         first = max(0, len(data) - REACH)
-        last = data.rfind(b"\n", first, max(line - 1, 0)) + 1
-        row = _ROW.match(data, last) if last or (at_line_start and line and not first) else None
-        if not row:  # an offset alone shows no character of a key
-            return len(data) if at_least > 1 and _MAY_BE_OFFSET.fullmatch(data, line) else line
+        line_before = data.rfind(b"\n", first, max(line - 1, 0)) + 1
+        row = None
+        if line_before or (at_line_start and line and not first):
+            row = _ROW.match(data, line_before)
+        if row is None:
+            # An offset alone shows no character of a key.
+            is_offset = at_least > 1 and _MAY_BE_OFFSET.fullmatch(data, line)
+            return len(data) if is_offset else line
         squeezed = row["data"].translate(LOWER, BLANKS)
-        # Else a form may begin in an earlier row.
         if not any(squeezed in form for form in self._marks):
-            return last if self._beginning(squeezed) else line
+            # No form contains the whole row, so none of an earlier row goes on after it.
+            return line_before if self._beginning(squeezed) else line
         *_, rows = _blocks(data[first:line], at_line_start=at_line_start and not first)
         squeezed, ends = self._squeezed(rows)
         size = self._beginning(squeezed)
-        return first + rows[bisect_right(ends, len(squeezed) - size)].start() if size else line
+        if not size:
+            return line
+        row_of_beginning = rows[bisect_right(ends, len(squeezed) - size)]
+        return first + row_of_beginning.start()
 
     def _may_hold(self, data: bytes, *, at_line_start: bool) -> bool:
         """Return whether the rows of `data` contain a form, even with other lines between them."""
@@ -74,15 +87,16 @@ class Dump(View):
             rows = _ROWS.findall(data)
         if at_line_start and (row := _ROW.match(data)):
             rows.insert(0, row["data"])
-        return bool(rows and self.present(b"".join(rows).translate(LOWER, BLANKS)))
+        if not rows:
+            return False
+        squeezed = b"".join(rows).translate(LOWER, BLANKS)
+        return bool(self.present(squeezed))
 
     @staticmethod
     def _squeezed(rows: Sequence[re.Match[bytes]]) -> tuple[bytes, list[int]]:
-        """Return the data of `rows` in lower case and without blanks, and where the data of each
-        row ends.
-        """
-        squeezed = [row["data"].translate(LOWER, BLANKS) for row in rows]
-        return b"".join(squeezed), list(accumulate(map(len, squeezed)))
+        """Return the data of `rows` in lower case and without blanks, and where each row ends."""
+        parts = [row["data"].translate(LOWER, BLANKS) for row in rows]
+        return b"".join(parts), list(accumulate(map(len, parts)))
 
 
 def _blocks(data: bytes, *, at_line_start: bool) -> Iterator[list[re.Match[bytes]]]:

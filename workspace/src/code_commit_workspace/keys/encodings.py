@@ -13,27 +13,29 @@ _ESCAPES = b"\\nrt"  # the characters in escapes of line breaks
 class Text(View):
     """Text in an encoding of ASCII, or in UTF-16, where each character has a NUL next to it."""
 
-    kept = re.compile(rb"[^\0]")
+    significant = re.compile(rb"[^\0]")
 
     def squeeze(self, data: bytes) -> bytes:
         """Return `data` without NULs."""
-        return data.translate(None, b"\0") if b"\0" in data else data
+        if b"\0" in data:
+            return data.translate(None, b"\0")
+        return data
 
 
 class Encoded(View):
-    """Base64, base32 and base85 in lines, also inside a string, and what is in one line of
-    uuencode.
-    """
+    """Base64, base32 and base85 in lines, also inside a string, and single lines of uuencode."""
 
-    kept = re.compile(rb"[^\s\0]")
+    significant = re.compile(rb"[^\s\0]")
 
     def __init__(self, forms: Mapping[str, str]) -> None:
         super().__init__(forms)
         self._in_string = EncodedInString(forms)
-        rests = {
-            form.encode().translate(None, _ESCAPES).decode(): mark for form, mark in forms.items()
-        }
-        self._rests = View({rest: mark for rest, mark in rests.items() if rest})
+        without_escapes: dict[str, str] = {}
+        for form, mark in forms.items():
+            letters = form.encode().translate(None, _ESCAPES).decode()
+            if letters:
+                without_escapes[letters] = mark
+        self._without_escapes = View(without_escapes)
 
     def squeeze(self, data: bytes) -> bytes:
         """Return `data` without blanks and line breaks."""
@@ -43,38 +45,43 @@ class Encoded(View):
         """Yield the keys in `data`."""
         if b"\\" in data:
             # A form without the letters of escapes is found with or without escapes in the data.
-            if not self._rests.present(data.translate(None, _ESCAPES + BLANKS)):
+            if not self._without_escapes.present(data.translate(None, _ESCAPES + BLANKS)):
                 return
             yield from self._in_string.spans(data, at_line_start=at_line_start)
         yield from super().spans(data, at_line_start=at_line_start)
 
-    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
-        """Return where in `data` a form begins that may continue in later data; `len(data)` if
-        nowhere.
-        """
-        place = super().unfinished(data, at_line_start=at_line_start, at_least=at_least)
-        return min(
-            place, self._in_string.unfinished(data, at_line_start=at_line_start, at_least=at_least)
-        )
+    def unfinished(
+        self,
+        data: bytes,
+        *,
+        at_line_start: bool,
+        at_least: int,
+    ) -> int:
+        """Return where in `data` a form begins that later data may complete, or `len(data)`."""
+        in_lines = super().unfinished(data, at_line_start=at_line_start, at_least=at_least)
+        in_string = self._in_string.unfinished(data, at_line_start=at_line_start, at_least=at_least)
+        return min(in_lines, in_string)
 
 
 class EncodedInString(View):
     """An encoding in lines inside a string: its line breaks are escaped, as in JSON."""
 
-    kept = re.compile(rb"(?<!\\)(?<!\\\0)[nrt]|[^nrt\\\s\0]")
+    significant = re.compile(rb"(?<!\\)(?<!\\\0)[nrt]|[^nrt\\\s\0]")
     _escape = re.compile(rb"\\\0?[nrt]?")
 
     def squeeze(self, data: bytes) -> bytes:
         """Return `data` without blanks and line breaks; nothing if it contains no escape."""
-        return self._escape.sub(b"", data).translate(None, BLANKS) if b"\\" in data else b""
+        if b"\\" not in data:
+            return b""
+        return self._escape.sub(b"", data).translate(None, BLANKS)
 
 
 class Digits(View):
     """Hex and octal digits, with anything between them."""
 
-    kept = re.compile(rb"[0-9A-Fa-f]")
-    _others = bytes(set(range(256)) - set(b"0123456789ABCDEFabcdef"))
+    significant = re.compile(rb"[0-9A-Fa-f]")
+    _not_digits = bytes(set(range(256)) - set(b"0123456789ABCDEFabcdef"))
 
     def squeeze(self, data: bytes) -> bytes:
         """Return the hex digits of `data` in lower case."""
-        return data.translate(LOWER, self._others)
+        return data.translate(LOWER, self._not_digits)

@@ -12,6 +12,7 @@ import re
 import string
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import methodcaller
 from urllib.parse import quote, quote_plus
 
 _LEAST_IN_BASE85 = 8  # characters of a key; five characters of base85 could be a word
@@ -43,39 +44,41 @@ def base64_forms(key: str) -> Iterator[str]:
 
 
 def base32_forms(key: str) -> Iterator[str]:
-    """Yield the base32 characters (RFC 4648) that depend on `key` alone, for each alignment, in
-    both cases.
+    """Yield the base32 characters (RFC 4648) that depend on `key` alone, in both cases.
+
+    There is a form for each alignment in longer data.
     """
     raw = key.encode()
-    for before in range(5):
-        first = -(-before * 8 // 5)
-        after = (before + len(raw)) * 8 // 5
-        form = base64.b32encode(bytes(before) + raw).decode()[first:after]
+    for bytes_before in range(5):
+        encoded = base64.b32encode(bytes(bytes_before) + raw).decode()
+        first = -(-bytes_before * 8 // 5)  # rounded up
+        end = (bytes_before + len(raw)) * 8 // 5
+        form = encoded[first:end]
         yield form
         yield form.lower()
 
 
 def base85_forms(key: str) -> Iterator[str]:
-    """Yield the base85 of each four characters of `key` that are encoded together, for each
-    alignment.
+    """Yield the base85 characters that depend on `key` alone, for each alignment in longer data.
 
-    The alphabet is that of git and Python's `b85encode`, or Ascii85, also in a JSON string. Up to
-    three characters at each end of the key are encoded together with others, so a short key has no
-    form.
+    Base85 encodes four characters together. The alphabet is that of git and Python's `b85encode`,
+    or Ascii85, also in a JSON string. Up to three characters at each end of the key are encoded
+    together with characters next to it, so a short key has no form.
     """
     raw = key.encode()
     for first in range(4):
-        part = raw[first : first + (len(raw) - first) // 4 * 4]
+        length = (len(raw) - first) // 4 * 4
+        part = raw[first : first + length]
         if len(part) >= _LEAST_IN_BASE85:
+            base85 = base64.b85encode(part).decode()
             ascii85 = base64.a85encode(part).decode()
-            yield from {base64.b85encode(part).decode(), ascii85, _json(ascii85)}
+            yield from {base85, ascii85, _json(ascii85)}
 
 
 def uuencode_forms(key: str) -> Iterator[str]:
-    """Yield the characters of uuencode that depend on `key` alone, for each alignment, as if all
-    were in one line.
+    """Yield the characters of uuencode that depend on `key` alone, as if all were in one line.
 
-    Programs write a zero as a blank or as a backtick.
+    There is a form for each alignment. Programs write a zero as a blank or as a backtick.
     """
     for form in dict.fromkeys(_aligned_base64(key.encode(), base64.b64encode)):
         encoded = form.translate(_UUENCODE)
@@ -85,9 +88,9 @@ def uuencode_forms(key: str) -> Iterator[str]:
 def digit_forms(key: str) -> Iterator[str]:
     """Yield the digits of `key` in hex and octal, in lower case and without separators.
 
-    These cover `\\x6b`, `%6b` and `\\u006b` for each character, `0x6b, 0x65` and the words of
-    dumps, which swap the two bytes of a pair. Pairs may begin at the first or at the second
-    character.
+    They cover `\\x6b`, `%6b` and `\\u006b` for each character, and `0x6b, 0x65`. They also cover
+    the words of dumps, which swap the two bytes of a pair. Pairs may begin at the first or at the
+    second character.
     """
     raw = key.encode()
     yield raw.hex()
@@ -96,34 +99,43 @@ def digit_forms(key: str) -> Iterator[str]:
         yield key.encode(encoding).hex()
     yield "".join(f"{byte:03o}" for byte in raw)
     for first in range(2):
-        words = [raw[i] + 256 * raw[i + 1] for i in range(first, len(raw) - 1, 2)]
+        pairs = zip(raw[first::2], raw[first + 1 :: 2], strict=False)
+        words = [low + 256 * high for low, high in pairs]
         yield "".join(f"{word:04x}" for word in words)
         yield "".join(f"{word:06o}" for word in words)
 
 
 def _aligned_base64(raw: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]:
-    for before in range(3):
-        first = -(-before * 8 // 6)
-        after = (before + len(raw)) * 8 // 6
-        yield encode(bytes(before) + raw).decode()[first:after]
+    for bytes_before in range(3):
+        encoded = encode(bytes(bytes_before) + raw).decode()
+        first = -(-bytes_before * 8 // 6)  # rounded up
+        end = (bytes_before + len(raw)) * 8 // 6
+        yield encoded[first:end]
 
 
 def _escapes() -> Iterator[Callable[[str], str]]:
+    """Yield the functions by which programs escape a text."""
     for escape in (_json, _json_slash, _json_html, partial(_json_html, digits="04X")):
         yield escape
-        yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # a JSON string inside JSON
+        yield _both(escape, _json)  # a JSON string inside JSON
     for safe in ("/", "", "!'()*"):  # what Python, query strings and JavaScript leave unescaped
-        yield lambda text, safe=safe: quote(text, safe=safe)  # type: ignore[misc]
-        yield lambda text, safe=safe: _lower_hex(quote(text, safe=safe))  # type: ignore[misc]
+        quote_url = partial(quote, safe=safe)
+        yield quote_url
+        yield _both(quote_url, _lower_hex)
     yield quote_plus
-    yield lambda text: _lower_hex(quote_plus(text))
+    yield _both(quote_plus, _lower_hex)
     for quotes in ({'"': "&quot;", "'": "&#x27;"}, {'"': "&#34;", "'": "&#39;"}):
         # The module `html` is large.
         html = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", **quotes})
-        yield lambda text, html=html: text.translate(html)  # type: ignore[misc]
+        yield methodcaller("translate", html)
     for escape in (_repr, _bash, _shlex):
         yield escape
-        yield lambda text, escape=escape: _json(escape(text))  # type: ignore[misc]  # the same inside a JSON string
+        yield _both(escape, _json)
+
+
+def _both(inner: Callable[[str], str], outer: Callable[[str], str]) -> Callable[[str], str]:
+    """Return a function that escapes a text by `inner`, then by `outer`."""
+    return lambda text: outer(inner(text))
 
 
 def _repr(text: str) -> str:
@@ -147,8 +159,8 @@ def _json_slash(text: str) -> str:
 
 
 def _json_html(text: str, digits: str = "04x") -> str:
-    return re.sub("[<>&']", lambda found: f"\\u{ord(found[0]):{digits}}", _json(text))
+    return re.sub("[<>&']", lambda match: f"\\u{ord(match[0]):{digits}}", _json(text))
 
 
 def _lower_hex(quoted: str) -> str:
-    return re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quoted)
+    return re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)

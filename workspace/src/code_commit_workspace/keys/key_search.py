@@ -1,7 +1,7 @@
 """Find keys in data, in each form of `key_forms`.
 
-Programs break encodings into lines and groups. So each form is searched in a view of the data that
-leaves out whatever may separate its characters.
+Programs break encodings into lines and groups. So each form is searched for in a view of the data
+that leaves out whatever may separate its characters.
 """
 
 from __future__ import annotations
@@ -32,11 +32,18 @@ class KeySearch:
     reach = REACH
 
     def __init__(self, keys: Sequence[str]) -> None:
-        escaped = dict(form for key in keys for form in escaped_forms(key))
-        encoded = {form: mark_of(key) for key in keys for form in _encoded_forms(key)}
-        uuencoded = {form: mark_of(key) for key in keys for form in uuencode_forms(key)}
-        digits = {form: mark_of(key) for key in keys for form in digit_forms(key)}
-        letters = {key.replace(" ", "").lower(): mark_of(key) for key in keys}
+        escaped: dict[str, str] = {}
+        encoded: dict[str, str] = {}
+        uuencoded: dict[str, str] = {}
+        digits: dict[str, str] = {}
+        letters: dict[str, str] = {}
+        for key in keys:
+            mark = mark_of(key)
+            escaped.update(escaped_forms(key))
+            encoded.update(dict.fromkeys(_encoded_forms(key), mark))
+            uuencoded.update(dict.fromkeys(uuencode_forms(key), mark))
+            digits.update(dict.fromkeys(digit_forms(key), mark))
+            letters[key.replace(" ", "").lower()] = mark
         self._views: tuple[View, ...] = (
             Text(escaped),
             Encoded(encoded),
@@ -48,29 +55,39 @@ class KeySearch:
 
     def finds(self, data: bytes) -> bool:
         """Return whether `data` contains a key."""
-        return any(
-            next(view.spans(searched, at_line_start=True), None) is not None
-            for searched in (data, *(shown.data for shown in visible(data)))
-            for view in self._views
-        )
+        if self._finds(data):
+            return True
+        return any(self._finds(shown.data) for shown in visible(data))
+
+    def _finds(self, data: bytes) -> bool:
+        for view in self._views:
+            if next(view.spans(data, at_line_start=True), None) is not None:
+                return True
+        return False
 
     def spans(self, data: bytes, *, at_line_start: bool = True) -> list[Span]:
-        """Return the keys in `data`, which may overlap, by position; at the same position, the
-        longest first.
+        """Return the keys in `data` by position; they may overlap.
+
+        At the same position, the longest comes first.
         """
         if len(data) < self._shortest:
             return []
-        found = self._found(data, at_line_start=at_line_start)
+        spans = self._spans(data, at_line_start=at_line_start)
         for shown in visible(data):
-            for start, end, mark in self._found(shown.data, at_line_start=at_line_start):
+            for start, end, mark in self._spans(shown.data, at_line_start=at_line_start):
                 span = Span(shown.origin(start), shown.origin(end - 1) + 1, mark)
                 if span.end - span.start <= REACH:
-                    found.add(span)
-        return sorted(found, key=lambda span: (span.start, -span.end, span.mark))
+                    spans.add(span)
+        return sorted(spans, key=lambda span: (span.start, -span.end, span.mark))
 
-    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
-        """Return where in `data` a key begins that may continue in later data; `len(data)` if
-        nowhere.
+    def unfinished(
+        self,
+        data: bytes,
+        *,
+        at_line_start: bool,
+        at_least: int = 1,
+    ) -> int:
+        """Return where in `data` a key begins that later data may complete, or `len(data)`.
 
         A beginning with fewer than `at_least` characters does not count.
         """
@@ -83,12 +100,19 @@ class KeySearch:
                 place = min(place, first + shown.origin(begin))
         return place
 
-    def _found(self, data: bytes, *, at_line_start: bool) -> set[Span]:
-        return {
-            span for view in self._views for span in view.spans(data, at_line_start=at_line_start)
-        }
+    def _spans(self, data: bytes, *, at_line_start: bool) -> set[Span]:
+        spans: set[Span] = set()
+        for view in self._views:
+            spans.update(view.spans(data, at_line_start=at_line_start))
+        return spans
 
-    def _unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
+    def _unfinished(
+        self,
+        data: bytes,
+        *,
+        at_line_start: bool,
+        at_least: int,
+    ) -> int:
         return min(
             view.unfinished(data, at_line_start=at_line_start, at_least=at_least)
             for view in self._views
@@ -101,5 +125,6 @@ def _encoded_forms(key: str) -> Iterator[str]:
     yield from base32_forms(key)
     yield from base85_forms(key)
     for form in uuencode_forms(key):
-        if len(unspaced := form.replace(" ", "")) >= _LEAST_UNSPACED:
+        unspaced = form.replace(" ", "")
+        if len(unspaced) >= _LEAST_UNSPACED:
             yield unspaced

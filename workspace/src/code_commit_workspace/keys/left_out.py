@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """`data` is what is left: `starts` are where its pieces start, `origins` where they were."""
+    """`data` is what remains: `starts` says where its pieces start, `origins` where they were."""
 
     data: bytes
     starts: Sequence[int]
@@ -27,14 +27,14 @@ def leave_out(data: bytes, parts: re.Pattern[bytes]) -> LeftOut:
     pieces: list[bytes] = []
     starts: list[int] = []
     origins: list[int] = []
+    spans = [match.span() for match in parts.finditer(data)]
+    spans.append((len(data), len(data)))
     length = begin = 0
-    for found in (*parts.finditer(data), None):
-        end = found.start() if found else len(data)
-        if end > begin:
-            pieces.append(data[begin:end])
+    for start_of_part, end_of_part in spans:
+        if start_of_part > begin:
+            pieces.append(data[begin:start_of_part])
             starts.append(length)
             origins.append(begin)
-            length += end - begin
-        if found:
-            begin = found.end()
+            length += start_of_part - begin
+        begin = end_of_part
     return LeftOut(b"".join(pieces), starts, origins)

@@ -1,5 +1,4 @@
-"""Remove live keys from everything that leaves the program: logs, terminal, JSON, prompts, file
-names.
+"""Remove live keys from everything that leaves the program: logs, JSON, prompts, file names.
 
 `key_search` finds them, in all forms of `key_forms`. A key is replaced by `***` and its last two
 characters.
@@ -77,15 +76,20 @@ class Redactor:
         return bool(self._keys)
 
     def spans(self, data: bytes, *, at_line_start: bool = True) -> list[Span]:
-        """Return where live keys are in `data`, and the replacement of each, by position; they may
-        overlap.
-        """
+        """Return where live keys are in `data`, which may overlap, and the replacement of each."""
         search = self.search
-        return [] if search is None else search.spans(data, at_line_start=at_line_start)
+        if search is None:
+            return []
+        return search.spans(data, at_line_start=at_line_start)
 
-    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
-        """Return where in `data` a live key begins that may continue in later data; `len(data)` if
-        nowhere.
+    def unfinished(
+        self,
+        data: bytes,
+        *,
+        at_line_start: bool,
+        at_least: int = 1,
+    ) -> int:
+        """Return where in `data` a live key begins that later data may complete, or `len(data)`.
 
         A beginning with fewer than `at_least` characters does not count.
         """
@@ -98,13 +102,14 @@ class Redactor:
         """Return `text` without any live key."""
         if not self.holds_key(text):
             return text
-        return self._redacted(text.encode("utf-8", "surrogatepass")).decode(
-            "utf-8", "surrogatepass"
-        )
+        redacted = self._redacted(text.encode("utf-8", "surrogatepass"))
+        return redacted.decode("utf-8", "surrogatepass")
 
     def data(self, data: bytes) -> bytes:
         """Return `data` without any live key; bytes that are not text stay as they are."""
-        return self._redacted(data) if self.holds_key(data) else data
+        if self.holds_key(data):
+            return self._redacted(data)
+        return data
 
     def json(self, value: Any) -> Any:
         """Return the JSON `value` without any live key in its strings and object names."""
@@ -116,9 +121,9 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
-            return {self._json(name): self._json(item) for name, item in value.items()}
+            return {self._json(name): self._json(member) for name, member in value.items()}
         if isinstance(value, list | tuple):
-            return [self._json(item) for item in value]
+            return [self._json(element) for element in value]
         return value
 
     def document(self, data: bytes) -> bytes:
@@ -147,9 +152,10 @@ class Redactor:
         search = self.search
         if search is None or not self.holds_key(data):
             return frozenset()
-        return frozenset(
-            span.mark for piece in _pieces(data, search.reach) for span in search.spans(piece)
-        )
+        marks: set[bytes] = set()
+        for piece in _pieces(data, search.reach):
+            marks.update(span.mark for span in search.spans(piece))
+        return frozenset(marks)
 
     def stream(self) -> RedactingStream:
         """Return a redactor for data in pieces; it finds keys across their borders."""
@@ -157,59 +163,64 @@ class Redactor:
 
     def _redacted(self, data: bytes) -> bytes:
         stream = self.stream()
-        pieces = [
-            stream.feed(data[start : start + _PIECE]) for start in range(0, len(data), _PIECE)
-        ]
-        return b"".join((*pieces, stream.finish()))
+        output: list[bytes] = []
+        for start in range(0, len(data), _PIECE):
+            piece = data[start : start + _PIECE]
+            output.append(stream.feed(piece))
+        output.append(stream.finish())
+        return b"".join(output)
 
 
 class RedactingStream:
     """Redacts data in pieces. The joined output equals `Redactor.data` of the joined input.
 
-    It holds back only a possible beginning of a key. `found` is whether it has seen a key.
+    It holds back only a possible beginning of a key. `found_key` is whether it has seen a key.
     """
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self.found = False
-        self._held = b""
-        self._done = 0  # bytes of `_held` that the returned output already covers
-        self._at_line_start = True  # whether `_held` begins a line
+        self.found_key = False
+        self._pending = b""
+        self._covered = 0  # bytes of `_pending` that the returned output already covers
+        self._at_line_start = True  # whether `_pending` begins a line
 
     def feed(self, data: bytes) -> bytes:
         """Take the next piece and return what is final."""
-        return self._next(self._held + data, is_last=False)
+        return self._next(self._pending + data, is_last=False)
 
     def finish(self) -> bytes:
-        """End the stream and return the rest."""
-        return self._next(self._held, is_last=True)
+        """End the stream and return what remains."""
+        return self._next(self._pending, is_last=True)
 
     def _next(self, data: bytes, *, is_last: bool) -> bytes:
+        """Return the output for `data` up to where it is final, and hold back its end."""
         search = self._redactor.search
-        keep = len(data)
-        shown: list[bytes] = []
-        done = self._done
+        final = len(data)
+        covered = self._covered
+        output: list[bytes] = []
         if search is not None and data:
             if not is_last:
-                keep = search.unfinished(data, at_line_start=self._at_line_start)
+                final = search.unfinished(data, at_line_start=self._at_line_start)
             for span in search.spans(data, at_line_start=self._at_line_start):
-                if span.start >= keep:  # more data may make it longer
+                if span.start >= final:  # more data may make it longer
                     break
-                self.found = True
-                if span.start >= done:
-                    shown += (data[done : span.start], span.mark)
-                done = max(done, span.end)
-        if done < keep:
-            shown.append(data[done:keep])
-        self._held = data[keep:]
-        self._done = max(done - keep, 0)
-        if keep:
-            self._at_line_start = data[keep - 1 : keep] == b"\n"
-        return b"".join(shown)
+                self.found_key = True
+                if span.start >= covered:
+                    output += (data[covered : span.start], span.mark)
+                covered = max(covered, span.end)
+        if covered < final:
+            output.append(data[covered:final])
+        self._pending = data[final:]
+        self._covered = max(covered - final, 0)
+        if final:
+            self._at_line_start = data[final - 1 : final] == b"\n"
+        return b"".join(output)
 
 
 def _pieces(value: str | bytes, reach: int) -> Iterator[bytes]:
     """Yield `value` in pieces that overlap by `reach`."""
     for start in range(0, len(value), _PIECE):
         piece = value[start : start + _PIECE + reach]
-        yield piece if isinstance(piece, bytes) else piece.encode("utf-8", "surrogatepass")
+        if isinstance(piece, str):
+            piece = piece.encode("utf-8", "surrogatepass")
+        yield piece

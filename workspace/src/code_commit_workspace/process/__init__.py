@@ -1,5 +1,4 @@
-"""Run builds and commands: isolated if possible, with limits on time and output, and with nothing
-left running.
+"""Run builds and commands: isolated if possible, limited, and with nothing left running.
 
 `runner` is the entry point. `launch` starts a process under a `supervisor`, inside the `sandbox`
 where that works; the supervisor outlives everything that the process starts. `seccomp` filters the

@@ -52,7 +52,9 @@ def build_command(
         raise NotReady(f"the first line of {script} has {size}", hint="shorten it")
     interpreter, argument = interpreter_named(words)
     require_interpreter(tree.root, script, words, hiding)
-    return (interpreter, argument, script) if argument else (interpreter, script)
+    if argument:
+        return (interpreter, argument, script)
+    return (interpreter, script)
 
 
 def _content(tree: ProjectTree, script: str) -> bytes:
@@ -64,9 +66,10 @@ def _content(tree: ProjectTree, script: str) -> bytes:
     try:
         content = tree.read(script, _LARGEST)
     except OSError as error:
-        what = "a link" if error.errno == errno.ELOOP else "not a readable regular file"
+        fault = "a link" if error.errno == errno.ELOOP else "not a readable regular file"
         raise NotReady(
-            f"{script} is {what}", hint="replace it with a script that builds and tests the project"
+            f"{script} is {fault}",
+            hint="replace it with a script that builds and tests the project",
         ) from error
     if content is None:
         raise NotReady(
@@ -93,12 +96,14 @@ def _require_line_feeds(content: bytes, script: str) -> None:
     Raises:
         NotReady: a line does, or the first line holds one.
     """
-    ended = _CARRIAGE_RETURN.search(content)
-    inside = content.find(b"\r", 0, content.find(b"\n") if b"\n" in content else len(content))
-    positions = [position for position in (inside, ended.start() if ended else -1) if position >= 0]
-    if not positions:
-        return
-    line = content.count(b"\n", 0, min(positions)) + 1
+    first_line = content.partition(b"\n")[0]
+    position = first_line.find(b"\r")
+    if position < 0:
+        line_end = _CARRIAGE_RETURN.search(content)
+        if line_end is None:
+            return
+        position = line_end.start()
+    line = content.count(b"\n", 0, position) + 1
     raise NotReady(
         f"line {line} of {script} has a carriage return (CRLF line ends): shells would misread it",
         hint=rf"run `sed -i 's/\r$//' {script}`, and add `{script} text eol=lf` to .gitattributes",

@@ -1,5 +1,6 @@
-"""Capture a process's output: redact it, keep both ends in memory, and write it to the log as it
-arrives.
+"""Capture the output of a process: redact it, and write it to the log as it arrives.
+
+Both ends of it stay in memory.
 """
 
 from __future__ import annotations
@@ -38,38 +39,41 @@ class HeadAndTail:
             del self._tail[: len(self._tail) - self._tail_limit]
 
     def value(self) -> bytes:
-        """Return everything, or both ends with a line between that says how many bytes are missing."""
-        limit = self._head_limit + self._tail_limit
-        kept, head = bytes(self._head + self._tail), self._head_limit
-        if self.total <= limit:
-            return kept
-        left_out = b"\n[... %d bytes left out ...]\n" % (self.total - limit)
-        return kept[:head] + left_out + kept[len(kept) - (limit - head) :]
+        """Return everything, or both ends and between them the number of bytes left out."""
+        left_out = self.total - self._head_limit - self._tail_limit
+        if left_out <= 0:
+            return bytes(self._head + self._tail)
+        gap = b"\n[... %d bytes left out ...]\n" % left_out
+        tail = self._tail[len(self._tail) - self._tail_limit :]
+        return bytes(self._head + gap + tail)
 
 
 class CappedFile:
-    """Writes its input to a file at once, at most `limit` bytes; keeps a tail of the rest and
-    writes it at the end.
+    """Writes its input to a file at once, at most `limit` bytes.
+
+    Beyond that, it keeps the last bytes and writes them at the end.
     """
 
     def __init__(self, file: IO[bytes], limit: int) -> None:
         tail = min(_TAIL_ON_DISK, limit // 2)
         self._file = file
         self._room = limit - tail
-        self._rest = HeadAndTail(tail)
+        self._beyond = HeadAndTail(tail)
         self._at_line_start = True
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
         if self._room > 0:
-            self._write(data[: self._room])
-            data, self._room = data[self._room :], self._room - len(data)
+            head = data[: self._room]
+            self._write(head)
+            self._room -= len(head)
+            data = data[len(head) :]
         if data:
-            self._rest.feed(data)
+            self._beyond.feed(data)
 
     def finish(self) -> None:
         """Write the tail, and end the last line."""
-        self._write(self._rest.value())
+        self._write(self._beyond.value())
         if not self._at_line_start:
             self._write(b"\n")
 
@@ -83,7 +87,12 @@ class Output:
     """The output of a process: what a terminal would show in memory, all of it on disk."""
 
     def __init__(
-        self, redactor: Redactor, file: IO[bytes], *, in_memory: int, on_disk: int
+        self,
+        redactor: Redactor,
+        file: IO[bytes],
+        *,
+        in_memory: int,
+        on_disk: int,
     ) -> None:
         self._redacting = redactor.stream()
         self._rows = TerminalRows()
@@ -105,26 +114,32 @@ class Output:
 
     def _keep(self, data: bytes) -> None:
         if data:
-            self._memory.feed(self._redacting_rows.feed(self._rows.feed(data)))
+            rows = self._rows.feed(data)
+            self._memory.feed(self._redacting_rows.feed(rows))
             self._disk.feed(data)
 
 
 class ProcessLog:
     """The log of one process: its command, its output, and how it ended.
 
-    It is written as output arrives.
-
-    The result gets `in_memory` bytes of the output, the log `on_disk` bytes.
+    It is written as output arrives. The result gets `in_memory` bytes of the output, the log
+    `on_disk` bytes.
     """
 
     def __init__(
-        self, path: Path, redactor: Redactor, heading: str, *, in_memory: int, on_disk: int
+        self,
+        path: Path,
+        redactor: Redactor,
+        heading: str,
+        *,
+        in_memory: int,
+        on_disk: int,
     ) -> None:
         self._redactor = redactor
         self._file = _new_file(path)
         self._note(f"{heading}\n\n--- output ---\n")
         self.output = Output(redactor, self._file, in_memory=in_memory, on_disk=on_disk)
-        self._kept: bytes | None = None
+        self._in_memory: bytes | None = None  # known at the end
 
     def __enter__(self) -> Self:
         return self
@@ -137,9 +152,9 @@ class ProcessLog:
 
     def finish(self) -> bytes:
         """Complete the output, and return the part kept in memory."""
-        if self._kept is None:
-            self._kept = self.output.finish()
-        return self._kept
+        if self._in_memory is None:
+            self._in_memory = self.output.finish()
+        return self._in_memory
 
     def end(self, ending: str) -> None:
         """Write how the process ended."""
@@ -151,10 +166,10 @@ class ProcessLog:
 
 
 def _write(file: IO[bytes], data: bytes) -> None:
-    # Unbuffered, so that the output of a killed run is kept; a write may accept only part of the
-    # data.
+    # The file is unbuffered, so that a killed run loses no output: a write may take only a part.
     while data:
-        data = data[file.write(data) :]
+        written = file.write(data)
+        data = data[written:]
 
 
 def _new_file(path: Path) -> IO[bytes]:

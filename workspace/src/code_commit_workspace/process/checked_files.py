@@ -1,11 +1,9 @@
-"""Find the files in a project's folders that control git: `.gitignore` files, and nested
-repositories.
-"""
+"""Find the files in a project that control git: `.gitignore` files, and nested repositories."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,10 +37,9 @@ class CheckedFiles:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """What is in a folder.
+    """What is in a folder: all names, and those of links and of what is `special`.
 
-    These are all names, those of links and of what is `special`, and the paths of the folders to
-    search next.
+    `below` are the paths of the folders to search next.
     """
 
     names: frozenset[str] = frozenset()
@@ -52,7 +49,11 @@ class _Folder:
 
 
 def find_checked_files(
-    root: Path, *, known: frozenset[str], not_searched: frozenset[str], ignored: FindIgnored | None
+    root: Path,
+    *,
+    known: frozenset[str],
+    not_searched: frozenset[str],
+    ignored: FindIgnored | None,
 ) -> CheckedFiles:
     """Find the control files below `root`, except in the folders `not_searched` at the root.
 
@@ -68,26 +69,34 @@ def find_checked_files(
     while level:
         below: list[str] = []
         for folder in level:
-            found = _look(root, folder, not_searched)
-            below += found.below
-            links += (_join(folder, name) for name in found.links & _NAMES)
-            special += (_join(folder, name) for name in found.special)
-            if folder and ".git" in found.names:
+            content = _look(root, folder, not_searched)
+            below += content.below
+            links += (_join(folder, name) for name in content.links & _NAMES)
+            special += (_join(folder, name) for name in content.special)
+            if folder and ".git" in content.names:
                 repositories.append(folder)
-            marks = found.names & _CACHE_MARKS if folder else frozenset()
-            if marks and folder not in known:
-                continue  # a cache or virtual environment, which builds may empty
+            counting_names = content.names & {".gitignore"}
+            if folder:
+                marks = content.names & _CACHE_MARKS
+                if marks and folder not in known:
+                    continue  # a cache or virtual environment, which builds may empty
+                counting_names |= marks
             folders.add(folder)
-            rules += (_join(folder, name) for name in marks | (found.names & {".gitignore"}))
+            rules += (_join(folder, name) for name in counting_names)
         level = _not_ignored(below, ignored) if len(below) > _MANY else below
     nested = [folder_of(path) for path in (*rules, *links, *special) if "/" in path]
-    counting = {"", *_not_ignored(list(dict.fromkeys((*nested, *repositories))), ignored)}
+    nested = list(dict.fromkeys((*nested, *repositories)))
+    counting = {"", *_not_ignored(nested, ignored)}
+
+    def in_counting(paths: Iterable[str]) -> list[str]:
+        return sorted(path for path in paths if folder_of(path) in counting)
+
     return CheckedFiles(
-        tuple(sorted(rule for rule in rules if folder_of(rule) in counting)),
-        frozenset(folders),
-        tuple(sorted(folder for folder in repositories if folder in counting)),
-        frozenset(link for link in links if folder_of(link) in counting),
-        tuple(sorted(path for path in special if folder_of(path) in counting)),
+        rules=tuple(in_counting(rules)),
+        folders=frozenset(folders),
+        repositories=tuple(sorted(counting.intersection(repositories))),
+        links=frozenset(in_counting(links)),
+        special=tuple(in_counting(special)),
     )
 
 
@@ -101,6 +110,7 @@ def _join(folder: str, name: str) -> str:
 
 
 def _not_ignored(folders: list[str], ignored: FindIgnored | None) -> list[str]:
+    """Return the `folders` that git does not ignore."""
     if not folders or ignored is None:
         return folders
     try:
@@ -110,34 +120,39 @@ def _not_ignored(folders: list[str], ignored: FindIgnored | None) -> list[str]:
     return [folder for folder in folders if folder not in left_out]
 
 
-def _look(root: Path, folder: str, not_searched: frozenset[str]) -> _Folder:
+def _look(
+    root: Path,
+    folder: str,
+    not_searched: frozenset[str],
+) -> _Folder:
+    names: set[str] = set()
+    links: set[str] = set()
+    folders: list[str] = []
     try:
         with os.scandir(root / folder) as entries:
-            found = {
-                entry.name: (entry.is_dir(follow_symlinks=False), entry.is_symlink())
-                for entry in entries
-            }
+            for entry in entries:
+                names.add(entry.name)
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.name)
+                elif entry.is_symlink():
+                    links.add(entry.name)
     except OSError:
         return _Folder()
-    special = (
-        name
-        for name in found.keys() & _READ
-        if not any(found[name]) and not is_file(root / folder / name)
-    )
-    inside = [name for name, (is_folder, _) in found.items() if is_folder and name != ".git"]
-    if not folder:
-        inside = [name for name in inside if name not in not_searched]
+    opened_by_git = (names & _READ) - links - set(folders)
+    special = {name for name in opened_by_git if not is_file(root / folder / name)}
+    left_out = {".git"} if folder else {".git", *not_searched}
     return _Folder(
-        frozenset(found),
-        frozenset(name for name, (_, is_link) in found.items() if is_link),
+        frozenset(names),
+        frozenset(links),
         frozenset(special),
-        tuple(_join(folder, name) for name in inside),
+        tuple(_join(folder, name) for name in folders if name not in left_out),
     )
 
 
 def checked_outside(git: Git) -> tuple[Path, ...]:
-    """Return what checks the project from outside: git's folders and the `.gitignore` files of a
-    repository above.
+    """Return what checks the project from outside.
+
+    These are git's folders, and the `.gitignore` files of a repository above.
     """
     try:
         layout = git.layout()

@@ -23,7 +23,8 @@ def files_below(top: str, *, skip: Iterable[str] = ()) -> Iterator[tuple[str, os
 
     Do not follow links; leave out the folders `skip`.
     """
-    ahead, left_out = [top], frozenset(skip)
+    left_out = frozenset(skip)
+    ahead = [top]
     while ahead:
         STOP.check()
         try:
@@ -39,14 +40,16 @@ def files_below(top: str, *, skip: Iterable[str] = ()) -> Iterator[tuple[str, os
 
 
 def linked_elsewhere(root: str, *, skip: Iterable[str]) -> list[list[str]]:
-    """Return the files below `root` that have more names elsewhere, each as the list of its names
-    below `root`.
+    """Return the files below `root` that have more names elsewhere.
+
+    Each is the list of its names below `root`.
     """
-    names: dict[tuple[int, int, int], list[str]] = {}
+    names_of: dict[tuple[int, int, int], list[str]] = {}
     for path, status in files_below(root, skip=skip):
         if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
-            names.setdefault((status.st_nlink, status.st_dev, status.st_ino), []).append(path)
-    return [paths for (links, *_), paths in names.items() if len(paths) < links]
+            file = (status.st_nlink, status.st_dev, status.st_ino)
+            names_of.setdefault(file, []).append(path)
+    return [names for (links, *_), names in names_of.items() if len(names) < links]
 
 
 def replace_by_copies(files: Iterable[list[str]]) -> None:
@@ -66,16 +69,17 @@ def replace_by_copies(files: Iterable[list[str]]) -> None:
             with suppress(PermissionError):
                 os.chown(copy, status.st_uid, status.st_gid, follow_symlinks=False)
             copy.chmod(stat.S_IMODE(status.st_mode))
-            for other in names[1:]:
-                link = _beside(other)
+            for name in names[1:]:
+                link = _beside(name)
                 os.link(copy, link)
-                link.replace(other)
+                link.replace(name)
             copy.replace(first)
         except FileNotFoundError:
             continue
         except OSError as error:
             raise NotReady(
-                f"{first} is hard-linked to a file outside the project, and cannot be copied: {error.strerror}",
+                f"{first} is hard-linked to a file outside the project, and cannot be copied: "
+                f"{error.strerror}",
                 hint="remove it, or pass --sandbox off",
             ) from error
 

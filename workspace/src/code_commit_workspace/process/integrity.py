@@ -1,5 +1,6 @@
-"""Detect whether a process altered what checks the project: the build script, git's ignore rules,
-and our own folder.
+"""Detect whether a process altered what checks the project.
+
+This is the build script, git's own files and its ignore rules, and our private folder.
 
 Small files are compared by content, so that touching one is harmless. A file above 4 MiB, such as a
 rollup, is compared by inode, size and times: every change updates its ctime, which only root can
@@ -64,7 +65,7 @@ class Sealed:
     """
 
     seals: dict[str, Seal]
-    found: CheckedFiles
+    files: CheckedFiles
     time: int
 
 
@@ -105,59 +106,69 @@ class IntegrityCheck:
         `folders` do not count as caches, even if they have the mark of one now.
         """
         now = time.time_ns() - _CLOCK_TICK
-        found = find_checked_files(
+        files = find_checked_files(
             self._root, known=folders, not_searched=self._not_searched, ignored=self._ignored
         )
-        skip = os.path.realpath(self._state_folder) if self._state_hidden else ""
+        skip = ""
+        if self._state_hidden:
+            skip = os.path.realpath(self._state_folder)
         seals = {"": _place(self._root)}
-        for name in (self._build_script, *found.rules):
+        for name in (self._build_script, *files.rules):
             seals |= self._file(self._root / name)
         for place in (self._root / ".git", *self._git_folders):
             seals |= self._git(place, skip)
-        for folder in found.repositories:
+        for folder in files.repositories:
             place = self._root / folder / ".git"
-            # Whoever wrote a link there could lead us through the whole disk.
-            seals |= self._file(place) if is_link(place) else self._git(place, skip, follow=False)
+            if is_link(place):  # whoever wrote it could lead us through the whole disk
+                seals |= self._file(place)
+            else:
+                seals |= self._git(place, skip, follow=False)
         seals |= self._below(self._root / self._private_folder, skip)
-        return Sealed(seals, found, now)
+        return Sealed(seals, files, now)
 
     def altered(self, before: Sealed) -> tuple[str, ...]:
-        """Return what differs from `before`: paths relative to the root, `.` for the root itself."""
-        after = self.seal(before.found.folders)
+        """Return what differs from `before`: paths relative to the root; `.` is the root."""
+        after = self.seal(before.files.folders)
         changed = {
             name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))
         }
         # Caches and virtual environments have their own .gitignore; in a new folder, it affects no
         # old file.
         fresh_rules = {
-            name for name in after.found.rules if folder_of(name) not in before.found.folders
+            name for name in after.files.rules if folder_of(name) not in before.files.folders
         }
         changed |= after.seals.keys() - before.seals.keys() - fresh_rules
-        for folder in set(after.found.repositories) - set(before.found.repositories):
-            changed = {name for name in changed if not name.startswith(f"{folder}/.git/")} | {
-                f"{folder}/.git"
-            }
-        changed |= after.found.links - before.found.links
+        for folder in set(after.files.repositories) - set(before.files.repositories):
+            git_folder = f"{folder}/.git"
+            changed = {name for name in changed if not name.startswith(f"{git_folder}/")}
+            changed.add(git_folder)
+        changed |= after.files.links - before.files.links
         changed |= self._made_set_uid(before.time)
         return tuple(sorted(_shown(name) for name in changed))
 
     def _made_set_uid(self, since: int) -> set[str]:
-        """Return the files below the root that became set-uid or set-gid after `since`, in
-        nanoseconds.
-        """
-        return {
-            self._name(path)
-            for path, status in files_below(str(self._root), skip=(f"{self._root}/.git",))
-            if status.st_mode & _SET_UID
-            and stat.S_ISREG(status.st_mode)
-            and status.st_ctime_ns >= since
-        }
+        """Return the files below the root that became set-uid or set-gid at `since` or later.
 
-    def _git(self, folder: Path, skip: str, *, follow: bool = True) -> dict[str, Seal]:
+        `since` is in nanoseconds.
+        """
+        names: set[str] = set()
+        for path, status in files_below(str(self._root), skip=(f"{self._root}/.git",)):
+            is_set_uid = stat.S_ISREG(status.st_mode) and status.st_mode & _SET_UID
+            if is_set_uid and status.st_ctime_ns >= since:
+                names.add(self._name(path))
+        return names
+
+    def _git(
+        self,
+        folder: Path,
+        skip: str,
+        *,
+        follow: bool = True,
+    ) -> dict[str, Seal]:
         """Seal a `.git`: a folder, a file that names one, or a link. `follow` links in it, too."""
         if is_file(folder):
             return self._file(folder)
-        seals = self._file(folder) if is_link(folder) else {}
+        seals = self._link(folder)
         for part in _GIT_PARTS:
             seals |= self._below(folder / part, skip, modes=part == "hooks", follow=follow)
         return seals
@@ -166,21 +177,32 @@ class IntegrityCheck:
         seal = _seal(str(path))
         return {self._name(str(path)): seal} if seal else {}
 
+    def _link(self, path: Path) -> dict[str, Seal]:
+        """Seal a link itself; anything else has no seal of this kind."""
+        return self._file(path) if is_link(path) else {}
+
     def _below(
-        self, top: Path, skip: str, *, modes: bool = False, follow: bool = True
+        self,
+        top: Path,
+        skip: str,
+        *,
+        modes: bool = False,
+        follow: bool = True,
     ) -> dict[str, Seal]:
         """Seal the file `top`, or every file below the folder `top` except in the folder `skip`.
 
         `follow` a link at the top, but none below.
         """
-        if not (is_folder(top) if follow else is_plain_folder(top)):
+        is_searched = is_folder(top) if follow else is_plain_folder(top)
+        if not is_searched:
             return self._file(top)
-        seals = self._file(top) if is_link(top) else {}
+        seals = self._link(top)
         real = os.path.realpath(top)
         for path in _files(real, skip):
             seal = _seal(path, mode=modes)
             if seal:
-                seals[self._name(f"{top}/{path[len(real) :].lstrip('/')}")] = seal
+                inside = path.removeprefix(real).lstrip("/")
+                seals[self._name(f"{top}/{inside}")] = seal
         return seals
 
     def _name(self, path: str) -> str:
@@ -188,7 +210,7 @@ class IntegrityCheck:
 
 
 def _files(top: str, skip: str) -> Iterator[str]:
-    """Yield the paths of everything below `top` that is not a folder, except in the folder `skip`."""
+    """Yield the paths below `top` of all but folders, except in the folder `skip`."""
     ahead = [top]
     while ahead:
         STOP.check()
@@ -206,37 +228,39 @@ def _files(top: str, skip: str) -> Iterator[str]:
 
 def _place(root: Path) -> Seal:
     try:
-        info = root.stat()
+        status = root.stat()
     except OSError:
         return Seal("absent")
-    return Seal("root", stamp=(info.st_dev, info.st_ino))
+    return Seal("root", stamp=(status.st_dev, status.st_ino))
 
 
 def _seal(path: str, *, mode: bool = False) -> Seal | None:
+    """Seal what is at `path`; with `mode`, also whether it is executable."""
     try:
-        info = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    kind = f"{stat.S_IFMT(info.st_mode):o}" + (f" {info.st_mode & 0o111:o}" if mode else "")
-    if stat.S_ISLNK(info.st_mode):
+    kind = f"{stat.S_IFMT(status.st_mode):o}"
+    if mode:
+        kind += f" {status.st_mode & 0o111:o}"
+    if stat.S_ISLNK(status.st_mode):
         target = os.fsencode(Path(path).readlink())
-        return Seal(kind, blake2b(target + b"\0" + (_content(path) or b"")).digest())
-    if not stat.S_ISREG(info.st_mode):
-        return Seal(kind, stamp=(info.st_ino,))
+        behind = _content(path) or b""
+        return Seal(kind, blake2b(target + b"\0" + behind).digest())
+    if not stat.S_ISREG(status.st_mode):
+        return Seal(kind, stamp=(status.st_ino,))
     content = _content(path)
     digest = b"" if content is None else blake2b(content).digest()
-    return Seal(
-        kind, digest, (info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
-    )
+    times = (status.st_mtime_ns, status.st_ctime_ns)
+    return Seal(kind, digest, stamp=(status.st_dev, status.st_ino, status.st_size, *times))
 
 
 def _content(path: str) -> bytes | None:
-    """Return the content of a regular file, also behind a link; None when it is large or
-    unreadable.
-    """
+    """Return the content of a regular file, also behind a link; None if large or unreadable."""
     try:
         with open_regular(path, follow=True) as file:
-            return file.read(_LARGE + 1) if os.fstat(file.fileno()).st_size <= _LARGE else None
+            size = os.fstat(file.fileno()).st_size
+            return None if size > _LARGE else file.read(_LARGE + 1)
     except OSError:
         return None
 

@@ -1,4 +1,4 @@
-"""Check that the interpreter in the first line of a script can start, as the kernel and `env` do."""
+"""Check that the interpreter in a script's first line can start, as the kernel and `env` do."""
 
 from __future__ import annotations
 
@@ -32,12 +32,18 @@ def hiding_nothing(path: str) -> str:  # noqa: ARG001 - as every such function
 
 def interpreter_named(words: str) -> tuple[str, str]:
     """Return the interpreter and the argument that the `words` after `#!` name."""
-    named, *argument = _FIRST_BLANKS.split(words, 1)
-    return named if "/" in named else f"./{named}", "".join(argument)
+    interpreter, *argument = _FIRST_BLANKS.split(words, 1)
+    if "/" not in interpreter:
+        interpreter = f"./{interpreter}"
+    return interpreter, "".join(argument)
 
 
 def require_interpreter(
-    root: Path, script: str, words: str, hiding: Callable[[str], str], scripts: int = 0
+    root: Path,
+    script: str,
+    words: str,
+    hiding: Callable[[str], str],
+    scripts: int = 0,
 ) -> None:
     """Check the interpreter that the first line of `script` names in `words`, and its own one.
 
@@ -49,37 +55,51 @@ def require_interpreter(
     """
     interpreter, argument = interpreter_named(words)
     _require_file(root, script, interpreter, hiding)
-    if own := _own_words(root, script, interpreter):
+    own_words = _own_words(root, script, interpreter)
+    if own_words:
         if scripts == _MOST_SCRIPTS:
             raise NotReady(
                 f"Linux does not start {script}: too many scripts are interpreters of each other",
                 hint=f"name a program in the first line of {script}",
             )
-        require_interpreter(root, interpreter, own, hiding, scripts + 1)
+        require_interpreter(root, interpreter, own_words, hiding, scripts + 1)
     if Path(interpreter).name == "env":
         _require_program_of_env(root, script, argument, hiding)
 
 
-def _require_file(root: Path, script: str, interpreter: str, hiding: Callable[[str], str]) -> None:
+def _require_file(
+    root: Path,
+    script: str,
+    interpreter: str,
+    hiding: Callable[[str], str],
+) -> None:
+    """Check that the interpreter is a file that can be executed.
+
+    Raises:
+        NotReady: it is not, or it is hidden.
+    """
     path = root / interpreter
-    named = f"the interpreter {interpreter}, which the first line of {script} names,"
+    subject = f"the interpreter {interpreter}, which the first line of {script} names,"
     hint = f"install it, or correct the first line of {script}"
+    place = ""
     if not interpreter.startswith("/"):
         env = f"#!/usr/bin/env {Path(interpreter).name}"
         hint = f"use its absolute path, or `{env}` if it is on PATH"
+        place = f" in {root}"
     if is_link(path) and not exists(path):
-        raise NotReady(f"{named} is a link to {path.readlink()}, which is missing", hint=hint)
+        raise NotReady(f"{subject} is a link to {path.readlink()}, which is missing", hint=hint)
+    if not exists(path):
+        raise NotReady(f"{subject} does not exist{place}", hint=hint)
     if not (os.access(path, os.X_OK) and is_file(path)):
-        what = "is not an executable file" if exists(path) else "does not exist"
-        place = "" if interpreter.startswith("/") else f" in {root}"
-        raise NotReady(f"{named} {what}{place}", hint=hint)
-    if hidden_in := hiding(str(path)):
-        raise _hidden(named, hidden_in)
+        raise NotReady(f"{subject} is not an executable file{place}", hint=hint)
+    hidden_in = hiding(str(path))
+    if hidden_in:
+        raise _hidden(subject, hidden_in)
 
 
-def _hidden(named: str, place: str) -> NotReady:
+def _hidden(subject: str, place: str) -> NotReady:
     return NotReady(
-        f"{named} is in {place}, which builds in the sandbox do not see",
+        f"{subject} is in {place}, which builds in the sandbox do not see",
         hint="use one in another folder, or pass --sandbox off",
     )
 
@@ -117,7 +137,10 @@ class _Started:
 
 
 def _require_program_of_env(
-    root: Path, script: str, argument: str, hiding: Callable[[str], str]
+    root: Path,
+    script: str,
+    argument: str,
+    hiding: Callable[[str], str],
 ) -> None:
     """Check that the program which `env` would start is on PATH, if that is plain.
 
@@ -126,23 +149,24 @@ def _require_program_of_env(
     """
     if _is_no_option(argument):
         raise NotReady(
-            f"env takes `{argument}` in the first line of {script} as one option, and has none of this name",
+            f"env takes `{argument}` in the first line of {script} as one option, and has none of "
+            "this name",
             hint=f"write `#!/usr/bin/env -S {argument}`",
         )
     started = _started_by_env(argument)
     if started is None:
         return
     program = started.program
-    found = _places(root, started)
-    named = f"{program}, which the first line of {script} names,"
-    if not found:
+    paths = _places(root, started)
+    subject = f"{program}, which the first line of {script} names,"
+    if not paths:
         hint = f"install {program}, or correct the first line of {script}"
         if " " in program:
             hint = f"env takes all of it as one name: write `#!/usr/bin/env -S {program}`"
-        raise NotReady(f"{named} was not found on PATH", hint=hint)
-    hiding_places = [hiding(path) for path in found]
+        raise NotReady(f"{subject} was not found on PATH", hint=hint)
+    hiding_places = [hiding(path) for path in paths]
     if all(hiding_places):
-        raise _hidden(named, hiding_places[0])
+        raise _hidden(subject, hiding_places[0])
 
 
 def _places(root: Path, started: _Started) -> list[str]:
@@ -150,23 +174,27 @@ def _places(root: Path, started: _Started) -> list[str]:
     if "/" in started.program:
         path = str(root / started.program)
         return [path] if os.access(path, os.X_OK) else []
-    searched = os.environ.get("PATH", _USUAL_PATH) if started.has_path else _USUAL_PATH
-    folders = (str(root / folder) for folder in searched.split(os.pathsep))
-    return [found for folder in folders if (found := shutil.which(started.program, path=folder))]
+    searched = _USUAL_PATH
+    if started.has_path:
+        searched = os.environ.get("PATH", _USUAL_PATH)
+    folders = [str(root / folder) for folder in searched.split(os.pathsep)]
+    paths = (shutil.which(started.program, path=folder) for folder in folders)
+    return [path for path in paths if path]
 
 
 def _is_no_option(argument: str) -> bool:
     """Return whether `env` refuses an argument: it takes blanks in it as a part of the option."""
-    option, _, rest = argument.partition(" ")
-    return bool(rest) and (option == "--" or _FLAGS.fullmatch(option) is not None)
+    option, _, words = argument.partition(" ")
+    return bool(words) and (option == "--" or _FLAGS.fullmatch(option) is not None)
 
 
 def _started_by_env(argument: str) -> _Started | None:
     """Return what `env` starts; None if that is not plain."""
     split = _SPLIT_STRING.fullmatch(argument)
     if split is None:
-        is_plain = bool(argument) and not argument.startswith("-")
-        return _Started(argument) if is_plain and not _ASSIGNMENT.match(argument) else None
+        if not argument or argument.startswith("-") or _ASSIGNMENT.match(argument):
+            return None
+        return _Started(argument)
     if _EXPANDED_BY_ENV & set(split["words"]):
         return None
     try:
@@ -177,17 +205,21 @@ def _started_by_env(argument: str) -> _Started | None:
 
 
 def _started_by_words(words: list[str], *, has_path: bool) -> _Started | None:
+    """Return what `env` starts with these arguments; None if that is not plain."""
     while words and words[0].startswith("-"):
         option = words.pop(0)
         if option == "--":
             break
         if option in _WITH_VALUE and words:
-            has_path = words.pop(0) != "PATH" and has_path
+            if words.pop(0) == "PATH":
+                has_path = False
         elif not _FLAGS.fullmatch(option):
             return None
         elif option in {"-", "--ignore-environment"} or "i" in option.partition("--")[0]:
             has_path = False
     if any(word.startswith("PATH=") for word in words):
         return None
-    program = next((word for word in words if not _ASSIGNMENT.match(word)), None)
-    return None if program is None else _Started(program, has_path)
+    for word in words:
+        if not _ASSIGNMENT.match(word):
+            return _Started(word, has_path)
+    return None

@@ -1,5 +1,6 @@
-"""Start a process under our supervisor, which ends it and everything that it started, including
-daemons.
+"""Start a process under our supervisor, which ends it and everything that it started.
+
+This includes daemons.
 """
 
 from __future__ import annotations
@@ -53,24 +54,27 @@ class Process:
         stdin: bytes | None,
         one_output: bool = False,
     ) -> None:
-        """Start `argv` in the folder `cwd`, in the sandbox that the command `wrapper` creates, or
-        without one.
+        """Start `argv` in the folder `cwd`.
 
-        With `stdin` None, stdin is a pipe to write to.
+        It runs in the sandbox that the command `wrapper` creates, if any. With `stdin` None, stdin
+        is a pipe to write to.
 
         Raises:
             OSError, ValueError: the system does not accept the command.
         """
-        (control_end, self._control), (self.status, status_end) = os.pipe(), os.pipe()
-        # bubblewrap writes its status in pieces, so it gets its own file.
-        self._sandbox_status = [] if wrapper is None else [os.memfd_create("bubblewrap")]
-        ours = (self._control, self.status, *self._sandbox_status)
-        theirs = [control_end, status_end]
-        with _closing_after(theirs, on_error=ours), _input(stdin) as source:
+        control_end, self._control = os.pipe()
+        self.status, status_end = os.pipe()
+        self._sandbox_status: list[int] = []
+        if wrapper is not None:
+            # bubblewrap writes its status in pieces, so it gets its own file.
+            self._sandbox_status.append(os.memfd_create("bubblewrap"))
+        our_ends = (self._control, self.status, *self._sandbox_status)
+        its_ends = [control_end, status_end]
+        with _closing_after(its_ends, on_error=our_ends), _input(stdin) as source:
             scope = "all"
             if wrapper is not None:
                 scope = "set-uid" if _is_set_uid(wrapper[0]) else "sandbox"
-                argv = [*_sandbox(wrapper, self._sandbox_status[0], theirs), "--", *argv]
+                argv = [*_sandbox(wrapper, self._sandbox_status[0], its_ends), "--", *argv]
             handles = (str(control_end), str(status_end))
             # Isolated: it imports nothing from the folder, and reads no variable for Python.
             supervisor = (sys.executable, "-I", "-S", "-c", _SUPERVISOR, _FOLDER, *handles)
@@ -82,7 +86,7 @@ class Process:
                 bufsize=0,
                 cwd=cwd,
                 env=dict(env),
-                pass_fds=(*theirs, *self._sandbox_status),
+                pass_fds=(*its_ends, *self._sandbox_status),
                 start_new_session=True,
             )
         assert self._supervisor.stdout
@@ -103,7 +107,8 @@ class Process:
         try:
             self.end()
         finally:
-            for pipe in (self._supervisor.stdin, self._supervisor.stdout, self._supervisor.stderr):
+            supervisor = self._supervisor
+            for pipe in (supervisor.stdin, supervisor.stdout, supervisor.stderr):
                 if pipe:
                     with suppress(OSError):  # it may be broken
                         pipe.close()
@@ -112,12 +117,12 @@ class Process:
 
     @property
     def pipes(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
-        """The stdin, stdout and stderr of a process that was started with `stdin` None, as files."""
-        started = self._supervisor
-        assert started.stdin
-        assert started.stdout
-        assert started.stderr
-        return started.stdin, started.stdout, started.stderr
+        """The stdin, stdout and stderr of a process that was started with `stdin` None."""
+        supervisor = self._supervisor
+        assert supervisor.stdin
+        assert supervisor.stdout
+        assert supervisor.stderr
+        return supervisor.stdin, supervisor.stdout, supervisor.stderr
 
     def feed_status(self, data: bytes) -> None:
         """Process data that was read from `status`."""
@@ -135,9 +140,10 @@ class Process:
         with selectors.DefaultSelector() as selector:
             selector.register(self.status, selectors.EVENT_READ)
             while True:
-                if not selector.select(
-                    None if deadline is None else max(0.0, deadline - time.monotonic())
-                ):
+                remaining = None
+                if deadline is not None:
+                    remaining = max(0.0, deadline - time.monotonic())
+                if not selector.select(remaining):
                     raise TimeoutError
                 data = os.read(self.status, _STATUS_LIMIT)
                 if not data:
@@ -179,10 +185,15 @@ class Process:
                 self.exit_code = int(code)
                 self.trouble = f"it could not start: {reason}"
             case ["left", count]:
-                self.trouble = f"{count_of(int(count), 'process', 'processes')} of another user could not be ended"
+                processes = count_of(int(count), "process", "processes")
+                self.trouble = f"{processes} of another user could not be ended"
 
 
-def _sandbox(wrapper: Sequence[str], status: int, files: list[int]) -> list[str]:
+def _sandbox(
+    wrapper: Sequence[str],
+    status: int,
+    files: list[int],
+) -> list[str]:
     """Return the command of bubblewrap, and add the files that it reads to `files`.
 
     Options are read from a file, because a command line with many mounts would be too long.
@@ -193,11 +204,15 @@ def _sandbox(wrapper: Sequence[str], status: int, files: list[int]) -> list[str]
     program, *options = wrapper
     if any("\0" in option for option in options):  # it would be two
         raise ValueError("embedded null byte")
-    files.append(_file("options", b"".join(os.fsencode(option) + b"\0" for option in options)))
-    command = [program, "--args", str(files[-1]), "--json-status-fd", str(status)]
-    if filter_here():
-        files.append(_file("filter", filter_here()))
-        command += ("--seccomp", str(files[-1]))
+    content = b"".join(os.fsencode(option) + b"\0" for option in options)
+    options_file = _file("options", content)
+    files.append(options_file)
+    command = [program, "--args", str(options_file), "--json-status-fd", str(status)]
+    system_calls = filter_here()
+    if system_calls:
+        filter_file = _file("filter", system_calls)
+        files.append(filter_file)
+        command += ("--seccomp", str(filter_file))
     return command
 
 
@@ -211,8 +226,9 @@ def _file(name: str, content: bytes) -> int:
 
 
 def _is_set_uid(program: str) -> bool:
-    """Return whether bubblewrap needs set-uid, which has no effect in a process that gave up new
-    privileges.
+    """Return whether bubblewrap needs set-uid.
+
+    It has no effect in a process that gave up new privileges.
     """
     return bool(Path(program).stat().st_mode & stat.S_ISUID)
 
@@ -232,11 +248,14 @@ def _closing_after(handles: Sequence[int], *, on_error: Sequence[int]) -> Iterat
 
 
 def _input(stdin: bytes | None) -> AbstractContextManager[IO[bytes] | int]:
-    """Return an unnamed file with the bytes `stdin`: unlike with a pipe, we never wait for a
-    reader.
+    """Return what Popen takes as stdin: for `stdin` None, a pipe.
+
+    Bytes come in an unnamed file: unlike with a pipe, we never wait for a reader.
     """
+    if stdin is None:
+        return nullcontext(subprocess.PIPE)
     if not stdin:
-        return nullcontext(subprocess.PIPE if stdin is None else subprocess.DEVNULL)
+        return nullcontext(subprocess.DEVNULL)
     import tempfile
 
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it

@@ -16,5 +16,7 @@ def is_proxy(variable: str) -> bool:
 
 def without_password(address: str) -> str:
     """Return the address of a proxy without its user and password."""
-    found = _USER.match(address)
-    return address[: found.start(1)] + address[found.end() :] if found else address
+    user = _USER.match(address)
+    if user is None:
+        return address
+    return address[: user.start(1)] + address[user.end() :]

@@ -84,7 +84,7 @@ class ProcessRunner:
             hidden=(root / private_folder, *settings.hidden),
             read_only=self._unchangeable,
             protected=self._protected,
-            repositories=lambda: self._sealed.found.repositories,
+            repositories=lambda: self._sealed.files.repositories,
             writable=settings.writable,
             readable=settings.readable,
         )
@@ -99,7 +99,8 @@ class ProcessRunner:
             ignored=ignored,
         )
         self._under_way = UnderWay()
-        self._looking: list[threading.Thread] = []
+        self._search_for_linked: threading.Thread | None = None
+        self._linked: list[list[str]] | None = None  # None: not searched yet
         self._warned = False
 
     def look_ahead(self) -> None:
@@ -108,14 +109,14 @@ class ProcessRunner:
         Raises:
             NotReady: as `sandbox_in_use`; or git would wait for a pipe or a device.
         """
-        if self._looking:
+        if self._search_for_linked is not None:
             return
         isolated = self.sandbox_in_use != "off"
         self._require_plain_control_files()
-        if not isolated:
-            return
-        self._looking = [threading.Thread(target=self._find_linked, name="hard links", daemon=True)]
-        self._looking[0].start()
+        if isolated and self._linked is None:
+            search = threading.Thread(target=self._look_for_linked, name="hard links", daemon=True)
+            self._search_for_linked = search
+            search.start()
 
     def _require_plain_control_files(self) -> None:
         """Check before a call is paid for what would end the first snapshot.
@@ -123,26 +124,37 @@ class ProcessRunner:
         Raises:
             NotReady: git would wait for a pipe or a device.
         """
-        found = self._sealed.found
-        require_plain(self._root / path for path in found.special)
-        for folder in found.repositories:
+        files = self._sealed.files
+        require_plain(self._root / path for path in files.special)
+        for folder in files.repositories:
             repository = self._root / folder
             ControlFiles(repository, (repository / ".git",)).require_plain()
 
-    def _find_linked(self) -> None:
+    def _look_for_linked(self) -> None:
         with suppress(Interrupted):  # the run ends, and nobody asks for them
-            self._linked  # noqa: B018 - it is cached
+            self._linked = self._find_linked()
+
+    def _find_linked(self) -> list[list[str]]:
+        git_folder = os.path.realpath(self._root / ".git")
+        return linked_elsewhere(os.path.realpath(self._root), skip=[git_folder])
+
+    def _replace_linked(self) -> None:
+        """Replace files with another name outside of the project, before the first process.
+
+        Raises:
+            NotReady: one cannot be replaced.
+        """
+        if self._search_for_linked is not None:
+            STOP.join(self._search_for_linked)
+        if self._linked is None:  # nobody looked ahead, or that failed
+            self._linked = self._find_linked()
+        replace_by_copies(self._linked)
+        self._linked = []
 
     @cached_property
     def _sealed(self) -> Sealed:
         """The state of the checked files before the first process of the run."""
         return self._integrity(state_hidden=True).seal()
-
-    @cached_property
-    def _linked(self) -> list[list[str]]:
-        return linked_elsewhere(
-            os.path.realpath(self._root), skip=[os.path.realpath(self._root / ".git")]
-        )
 
     @property
     def sandbox_in_use(self) -> Literal["bubblewrap", "off"]:
@@ -155,9 +167,12 @@ class ProcessRunner:
         if self._settings.mode == "off":
             return "off"
         reason = self._sandbox.why_not()
-        if self._settings.mode == "require" and (reason := reason or self._sandbox.unprotected):
-            advice = "install bubblewrap, or " if "not installed" in reason else ""
-            raise NotReady(f"no sandbox: {reason}", hint=f"{advice}pass --sandbox auto or off")
+        fault = reason or self._sandbox.unprotected
+        if fault and self._settings.mode == "require":
+            hint = "pass --sandbox auto or off"
+            if "not installed" in fault:
+                hint = f"install bubblewrap, or {hint}"
+            raise NotReady(f"no sandbox: {fault}", hint=hint)
         if not reason:
             return "bubblewrap"
         if not self._settings.network:
@@ -175,17 +190,20 @@ class ProcessRunner:
         """
         if self._settings.mode == "off" or not self._sandbox.may_hide(path):
             return ""
-        return self._sandbox.place_hiding(path) if self.sandbox_in_use == "bubblewrap" else ""
+        if self.sandbox_in_use == "off":
+            return ""
+        return self._sandbox.place_hiding(path)
 
     def sandbox_warning(self) -> str:
         """See `Workspace.sandbox_warning`."""
         if self._settings.mode != "auto" or self._warned:
             return ""
         self._warned = True
-        if reason := self._sandbox.why_not():
+        reason = self._sandbox.why_not()
+        if reason:
             return (
-                f"no sandbox: {reason}; builds and commands can read and change everything that you can, "
-                "including your home folder"
+                f"no sandbox: {reason}; builds and commands can read and change everything that "
+                "you can, including your home folder"
             )
         return self._sandbox.unprotected
 
@@ -198,11 +216,11 @@ class ProcessRunner:
         stdin: bytes = b"",
         isolation_required: bool = False,
     ) -> ProcessResult:
-        """Run `argv` in the project until it ends or `timeout` seconds pass; nothing that it
-        started keeps running.
+        """Run `argv` in the project until it ends or `timeout` seconds pass.
 
-        As in a shell, the exit code is 127 for a missing command, and 126 for one that cannot be
-        executed. In the sandbox, it is 128 + N after signal N, because bubblewrap reports no more.
+        Nothing that it started keeps running. As in a shell, the exit code is 127 for a missing
+        command, and 126 for one that cannot be executed. In the sandbox, it is 128 + N after signal
+        N, because bubblewrap reports no more.
 
         Raises:
             NotReady: the project is gone, bash is missing, or isolation is required but does not
@@ -221,19 +239,17 @@ class ProcessRunner:
             output = record.finish()
             # Without a sandbox, the log may be among the files that are compared.
             tampered = tuple(name for name in ready.altered() if self._root / name != log)
-            record.end(
-                "\n".join(
-                    [str(ending), *(f"changed a protected file: {name}" for name in tampered)]
-                )
-            )
+            changes = (f"changed a protected file: {name}" for name in tampered)
+            record.end("\n".join([str(ending), *changes]))
+        text = output.decode("utf-8", "replace")
         if ending.sandbox_failed:
             raise NotReady(
-                f"the sandbox could not be set up: {output.decode('utf-8', 'replace').strip()}",
+                f"the sandbox could not be set up: {text.strip()}",
                 hint="fix this, or pass --sandbox off",
             )
         advice = ""
         if ending.exit_code and ready.wrapper is not None and not isolation_required:
-            advice = self._sandbox.advice(output.decode("utf-8", "replace"))
+            advice = self._sandbox.advice(text)
         return ProcessResult(
             ending.exit_code,
             output,
@@ -245,7 +261,11 @@ class ProcessRunner:
         )
 
     def start(
-        self, argv: Sequence[str], *, env: Mapping[str, str], isolation_required: bool = False
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        isolation_required: bool = False,
     ) -> RunningProcess:
         """Start `argv` in the project and return it with pipes; `env` is added to its environment.
 
@@ -258,11 +278,11 @@ class ProcessRunner:
 
         return start(
             ready.argv,
-            ready.wrapper,
-            self._root,
-            ready.env | dict(env),
-            ready.altered,
-            self._under_way,
+            wrapper=ready.wrapper,
+            root=self._root,
+            env=ready.env | dict(env),
+            altered=ready.altered,
+            under_way=self._under_way,
         )
 
     def close(self) -> None:
@@ -277,7 +297,13 @@ class ProcessRunner:
         """Wait until no process is running; return False after `seconds`."""
         return self._under_way.wait_until_over(seconds)
 
-    def _run(self, ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
+    def _run(
+        self,
+        ready: _Ready,
+        stdin: bytes,
+        timeout: float,
+        record: ProcessLog,
+    ) -> _Ending:
         with ExitStack() as ends:
             try:
                 process = Process(
@@ -302,10 +328,7 @@ class ProcessRunner:
         if process.exit_code is None and killed:
             return _Ending(None, time_limit=timeout, trouble=process.trouble)
         if not process.ran:
-            message = record.finish()
-            if message.startswith(b"bwrap: execvp "):
-                return _Ending(_NOT_FOUND if b"No such file" in message else _NOT_EXECUTABLE)
-            return _Ending(None, sandbox_failed=message.startswith(b"bwrap: "))
+            return _ending_before_start(record.finish())
         return _Ending(process.exit_code, process.signal, trouble=process.trouble)
 
     def _get_ready(self, argv: Sequence[str], *, isolation_required: bool) -> _Ready:
@@ -333,31 +356,35 @@ class ProcessRunner:
             argv = (require_program("bash", self._root, self._settings.writable), *argv[1:])
         if isolated:
             env = self._sandbox.environment(env)
-            for thread in self._looking:
-                STOP.join(thread)
-            replace_by_copies(self._linked)
-            self._linked = []
+            self._replace_linked()
         integrity = self._integrity(state_hidden=isolated)
         sealed = integrity.seal()
-        return _Ready(
-            argv,
-            env,
-            partial(integrity.altered, sealed),
-            self._sandbox.wrapper() if isolated else None,
-        )
+        wrapper = self._sandbox.wrapper() if isolated else None
+        return _Ready(argv, env, partial(integrity.altered, sealed), wrapper)
 
     def _unchangeable(self) -> Iterator[str]:
-        # Mounting more takes too long at every start; the others are only compared before and
-        # after.
-        yield from (*self._read_only, *self._sealed.found.rules[:_MOST_RULES])
+        # More mounts would slow down every start; other rules are compared before and after.
+        yield from (*self._read_only, *self._sealed.files.rules[:_MOST_RULES])
 
-    def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
+    def _log(
+        self,
+        path: Path,
+        argv: Sequence[str],
+        *,
+        isolated: bool,
+    ) -> ProcessLog:
         # Redact each argument before quoting, which could split a key.
         command = shlex.join(self._redactor.text(argument) for argument in argv)
-        network = "" if self._settings.network else ", no network"
-        heading = f"command: {command}\nsandbox: {f'bubblewrap{network}' if isolated else 'off'}"
-        limits = {"in_memory": self._settings.output_limit, "on_disk": self._settings.log_limit}
-        return ProcessLog(path, self._redactor, heading, **limits)
+        sandbox = "off"
+        if isolated:
+            sandbox = "bubblewrap" if self._settings.network else "bubblewrap, no network"
+        return ProcessLog(
+            path,
+            self._redactor,
+            f"command: {command}\nsandbox: {sandbox}",
+            in_memory=self._settings.output_limit,
+            on_disk=self._settings.log_limit,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,26 +417,40 @@ class _Ending:
         return f"{ending}\n{self.trouble}" if self.trouble else ending
 
 
+def _ending_before_start(message: bytes) -> _Ending:
+    """Return the ending of a command that bubblewrap did not start, from its message."""
+    if not message.startswith(b"bwrap: execvp "):
+        return _Ending(None, sandbox_failed=message.startswith(b"bwrap: "))
+    if b"No such file" in message:
+        return _Ending(_NOT_FOUND)
+    return _Ending(_NOT_EXECUTABLE)
+
+
 def _without_keys(
-    environment: Mapping[str, str], redactor: Redactor, settings: SandboxSettings
+    environment: Mapping[str, str],
+    redactor: Redactor,
+    settings: SandboxSettings,
 ) -> dict[str, str]:
-    """Return `environment` without the secret variables of `settings`, and without values that hold
-    a key.
+    """Return `environment` without the secret variables of `settings` and without keys.
 
     A proxy keeps its password: a build needs it for the network.
     """
-    return {
-        name: value
-        for name, value in environment.items()
-        if name not in settings.secret_variables
-        and not name.startswith(settings.secret_prefixes)
-        and not redactor.holds_key(
-            os.fsencode(without_password(value) if is_proxy(name) else value)
-        )
-    }
+
+    def is_secret(name: str, value: str) -> bool:
+        if name in settings.secret_variables or name.startswith(settings.secret_prefixes):
+            return True
+        if is_proxy(name):
+            value = without_password(value)
+        return redactor.holds_key(os.fsencode(value))
+
+    return {name: value for name, value in environment.items() if not is_secret(name, value)}
 
 
-def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
+def _attend(
+    process: Process,
+    record: ProcessLog,
+    timeout: float,
+) -> bool:
     """Read its output until the process ends; return whether it was killed at the time limit."""
     deadline = time.monotonic() + timeout
     killed = False
@@ -426,7 +467,8 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
                 deadline = time.monotonic() + _PATIENCE
                 continue
             for key, _ in selector.select(min(remaining, _LONGEST_SELECT)):
-                if data := os.read(key.fd, _CHUNK):
+                data = os.read(key.fd, _CHUNK)
+                if data:
                     key.data(data)
                 else:
                     selector.unregister(key.fd)
@@ -434,8 +476,10 @@ def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
 
 
 def _drain(process: Process, record: ProcessLog) -> None:
-    """Read what is left of an ended process's output, without waiting for other processes that hold
-    the pipe open.
+    """Read what is left of the output of an ended process.
+
+    Other processes may keep the pipe open; do not wait for them.
     """
-    waiting = int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), sys.byteorder)
-    record.output.feed(os.read(process.stdout, waiting))
+    answer = fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4))
+    length = int.from_bytes(answer, sys.byteorder)
+    record.output.feed(os.read(process.stdout, length))

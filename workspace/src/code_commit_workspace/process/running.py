@@ -19,6 +19,7 @@ from code_commit_workspace.process.under_way import UnderWay
 
 def start(
     argv: Sequence[str],
+    *,
     wrapper: list[str] | None,
     root: Path,
     env: Mapping[str, str],
@@ -34,18 +35,35 @@ def start(
     """
     try:
         _require_program(argv[0], root, env)
-        process = Process(argv, wrapper=wrapper, cwd=root, env=env, stdin=None)
+        process = Process(
+            argv,
+            wrapper=wrapper,
+            cwd=root,
+            env=env,
+            stdin=None,
+        )
     except (OSError, ValueError) as error:
         raise NotReady(f"{argv[0]} cannot be started: {error}") from error
-    with ExitStack() as held:
-        held.enter_context(process)
-        held.enter_context(under_way.holding(process))
-        held.enter_context(STOP.calling(process.kill))
-        return RunningProcess(process, altered, held.pop_all())
+    with ExitStack() as ends:
+        ends.enter_context(process)
+        ends.enter_context(under_way.holding(process))
+        ends.enter_context(STOP.calling(process.kill))
+        return RunningProcess(process, altered, ends.pop_all())
 
 
-def _require_program(name: str, root: Path, env: Mapping[str, str]) -> None:
-    path = shutil.which(name, path=env.get("PATH")) if "/" not in name else root / name
+def _require_program(
+    name: str,
+    root: Path,
+    env: Mapping[str, str],
+) -> None:
+    """Check that a program can be executed.
+
+    Raises:
+        OSError: it is missing, or is not an executable file.
+    """
+    path: str | Path | None = root / name
+    if "/" not in name:
+        path = shutil.which(name, path=env.get("PATH"))
     if path is None or not exists(path):
         raise FileNotFoundError(f"{name}: not found")
     if is_folder(path) or not os.access(path, os.X_OK):
@@ -60,13 +78,16 @@ class RunningProcess:
     """
 
     def __init__(
-        self, process: Process, altered: Callable[[], tuple[str, ...]], held: ExitStack
+        self,
+        process: Process,
+        altered: Callable[[], tuple[str, ...]],
+        ends: ExitStack,
     ) -> None:
         self.stdin, self.stdout, self.stderr = process.pipes
         self.tampered: tuple[str, ...] = ()
         self._process = process
         self._altered = altered
-        self._held: ExitStack | None = held
+        self._ends: ExitStack | None = ends  # None once it has ended
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -83,8 +104,10 @@ class RunningProcess:
             Interrupted: a signal came.
         """
         with self._lock:
-            ended = self._held is None
-            exit_code = self._process.exit_code if ended else self._process.wait(timeout)
+            if self._ends is None:
+                exit_code = self._process.exit_code
+            else:
+                exit_code = self._process.wait(timeout)
         STOP.check()
         return exit_code
 
@@ -96,7 +119,7 @@ class RunningProcess:
         """End the process, wait for it, and close its pipes. A second call does nothing."""
         self.kill()
         with self._lock, STOP.hold():
-            held, self._held = self._held, None
-            if held is not None:
-                held.close()
+            ends, self._ends = self._ends, None
+            if ends is not None:
+                ends.close()
                 self.tampered = self._altered()

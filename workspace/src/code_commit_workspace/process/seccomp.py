@@ -21,10 +21,18 @@ from code_commit_workspace.process.system_calls import (
 
 # Instructions, as in <linux/bpf_common.h>: a code, how many to skip if true and if false, a value.
 _Instruction = tuple[int, int, int, int]
-_LOAD, _SKIP, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x06
+_LOAD = 0x20
+_SKIP = 0x05
+_IF_EQUAL = 0x15
+_IF_AT_LEAST = 0x35
+_RETURN = 0x06
 # Offsets in `struct seccomp_data`; of an argument, the lower half is first on these machines.
-_NUMBER, _ABI, _ARGUMENTS = 0, 4, 16
-_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
+_NUMBER = 0
+_ABI = 4
+_ARGUMENTS = 16
+# What to return.
+_ALLOW = 0x7FFF0000
+_ERROR = 0x00050000
 
 # Numbers of ABIs, from <linux/audit.h>.
 _AUDIT = {"x86_64": 0xC000003E, "i386": 0x40000003, "aarch64": 0xC00000B7, "arm": 0x40000028}
@@ -70,6 +78,7 @@ def _program(*abis: str) -> bytes:
 
 
 def _part_of(abi: str) -> list[_Instruction]:
+    """Return the part of the filter for one ABI."""
     column = ABIS.index(abi)
     part: list[_Instruction] = [(_LOAD, 0, 0, _NUMBER)]
     if abi == "x86_64":
@@ -81,22 +90,28 @@ def _part_of(abi: str) -> list[_Instruction]:
     for limited in LIMITED_CALLS:
         number = limited.numbers[column]
         if number is not None:
-            judged = _judge_argument(limited)
-            part += [(_IF_EQUAL, 0, len(judged), number), *judged]
+            judgement = _judge_argument(limited)
+            part += [(_IF_EQUAL, 0, len(judgement), number), *judgement]
     part.append((_RETURN, 0, 0, _ALLOW))
     return part
 
 
 def _judge_argument(call: LimitedCall) -> list[_Instruction]:
-    listed, others = _ERROR | call.error, _ALLOW
+    """Return the instructions that allow or refuse a call by its argument."""
+    if_listed = _ERROR | call.error
+    if_not = _ALLOW
     if call.only:
-        listed, others = others, listed
-    judged: list[_Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8 * call.argument)]
+        if_listed, if_not = if_not, if_listed
+    judgement: list[_Instruction] = [(_LOAD, 0, 0, _ARGUMENTS + 8 * call.argument)]
     for value in call.values:
-        judged += _return_if(_IF_EQUAL, value, listed)
-    judged.append((_RETURN, 0, 0, others))
-    return judged
+        judgement += _return_if(_IF_EQUAL, value, if_listed)
+    judgement.append((_RETURN, 0, 0, if_not))
+    return judgement
 
 
-def _return_if(condition: int, value: int, action: int) -> list[_Instruction]:
+def _return_if(
+    condition: int,
+    value: int,
+    action: int,
+) -> list[_Instruction]:
     return [(condition, 0, 1, value), (_RETURN, 0, 0, action)]

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 # System calls, with the same numbers on every architecture but alpha.
-_CREATE_RULESET, _RESTRICT_SELF = 444, 446
+_CREATE_RULESET = 444
+_RESTRICT_SELF = 446
 _KEYCTL = {"x86_64": 250, "aarch64": 219}  # its number, for a Python of 64 bits
 _JOIN_SESSION_KEYRING = 1
 _RULESET_VERSION = 1  # a flag: return the version of the interface
@@ -41,37 +42,44 @@ _SIGSTOP = 19  # its number on Linux; not sent elsewhere
 _IGNORED_BY_PYTHON = (13, 25)  # SIGPIPE and SIGXFSZ
 _LISTS_CHILDREN = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # noqa: PTH110 - see above
 _PATIENCE = 3.0  # seconds for processes that cannot be killed to end
-# Seconds between the first checks of killed processes, and how much longer each next one.
-_PAUSE, _SLOWER = 0.0005, 1.1
+_PAUSE = 0.0005  # seconds between the first checks of killed processes
+_SLOWER = 1.1  # how much longer each next pause is
 _POLL = 0.05  # seconds between checks of the command, where the system cannot signal its end
 
 
 def main(control: str, status: str, scope: str, *command: str) -> NoReturn:
-    """Supervise `command`, then exit at once: Python's own shutdown takes longer than many
-    commands.
-    """
+    """Supervise `command`; exit without Python's shutdown, which outlasts many commands."""
     if scope != "all":
         _join_fresh_keyring()  # its children inherit this
     _supervise(int(control), int(status), list(command), isolated=scope == "sandbox")
     os._exit(0)
 
 
-def _supervise(control: int, status: int, command: list[str], *, isolated: bool) -> None:
+def _supervise(
+    control: int,
+    status: int,
+    command: list[str],
+    *,
+    isolated: bool,
+) -> None:
     os.set_inheritable(control, False)
     os.set_inheritable(status, False)
     reaper = _become_subreaper()
     if isolated:
         _restrict_scope()  # its children inherit this
-    child = _run_apart(command, status) if reaper and not isolated else _run(command, status)
+    is_apart = reaper and not isolated
+    child = _run_apart(command, status) if is_apart else _run(command, status)
     if child is None:
         return
     code = _wait(child, control)
-    if code is not None and (isolated or not reaper):
+    if code is not None and not is_apart:
         _report_end(status, code)
     if not reaper:
         _kill_group(child)
-    elif left := _kill_descendants():
-        _report(status, f"left {left}")
+        return
+    remaining = _kill_descendants()
+    if remaining:
+        _report(status, f"left {remaining}")
 
 
 def _run_apart(command: list[str], status: int) -> int:
@@ -79,23 +87,24 @@ def _run_apart(command: list[str], status: int) -> int:
 
     The command can find and kill only that parent.
     """
-    if parent := os.fork():
+    parent = os.fork()
+    if parent:
         return parent
     os.setsid()
     child = _run(command, status)
     if child is not None:
-        _report_end(status, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        _, ending = os.waitpid(child, 0)
+        _report_end(status, os.waitstatus_to_exitcode(ending))
     os._exit(0)
 
 
 def _run(command: list[str], status: int) -> int | None:
+    """Start `command`, and report its id; return None if it cannot start."""
     try:
         child = _start(command)
     except OSError as error:
-        _report(
-            status,
-            f"cannot {127 if isinstance(error, FileNotFoundError) else 126} {error.strerror}",
-        )
+        code = 127 if isinstance(error, FileNotFoundError) else 126
+        _report(status, f"cannot {code} {error.strerror}")
         return None
     _report(status, f"pid {child}")
     return child
@@ -129,23 +138,21 @@ def _join_fresh_keyring() -> None:
 
 
 def _restrict_scope() -> None:
-    """Keep signals and abstract sockets of this process and its children from reaching others, by
-    landlock(7).
+    """Keep signals and abstract sockets of this process and its children from reaching others.
 
-    This needs Linux 6.12; do nothing elsewhere. Rules about files would forbid mounts, so there are
-    none.
+    Use landlock(7). This needs Linux 6.12; do nothing elsewhere. Rules about files would forbid
+    mounts, so there are none.
     """
     import ctypes
 
     libc = ctypes.CDLL(None)
-    if (
-        libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _RULESET_VERSION)
-        < _FIRST_VERSION_WITH_SCOPES
-    ):
+    version = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _RULESET_VERSION)
+    if version < _FIRST_VERSION_WITH_SCOPES:
         return
     # Access to files, to the network, scopes.
     ruleset = (ctypes.c_uint64 * 3)(0, 0, _ABSTRACT_SOCKETS_AND_SIGNALS)
-    handle = libc.syscall(_CREATE_RULESET, ruleset, ctypes.c_size_t(ctypes.sizeof(ruleset)), 0)
+    size = ctypes.c_size_t(ctypes.sizeof(ruleset))
+    handle = libc.syscall(_CREATE_RULESET, ruleset, size, 0)
     if handle >= 0 and libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0:
         libc.syscall(_RESTRICT_SELF, handle, 0)
 
@@ -163,12 +170,14 @@ def _start(command: list[str]) -> int:
 
 def _wait(child: int, control: int) -> int | None:
     """Return the child's exit code or negative signal number; None if CONTROL ends first."""
+    watched = [control]
+    pause: float | None = None
     try:
-        ended, pause = [os.pidfd_open(child)], None
+        watched.append(os.pidfd_open(child))
     except (OSError, AttributeError):  # an old kernel or another system
-        ended, pause = [], _POLL
+        pause = _POLL
     while True:
-        ready, _, _ = select.select([control, *ended], [], [], pause)
+        ready, _, _ = select.select(watched, [], [], pause)
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             return os.waitstatus_to_exitcode(status)
@@ -182,7 +191,8 @@ def _kill_descendants() -> int:
     One that was killed ends, if late: the disk or the whole machine may stand still. Our parent
     limits that wait.
     """
-    deadline, pause = time.monotonic() + _PATIENCE, _PAUSE
+    deadline = time.monotonic() + _PATIENCE
+    pause = _PAUSE
     while _has_children():
         refused = [pid for pid in _stop_descendants() if not _signal(pid, _SIGKILL)]
         if refused and time.monotonic() > deadline:
@@ -238,8 +248,9 @@ def _children_by_search(parent: int) -> set[int]:
     for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - see above
         try:
             with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - see above
-                if int(file.read().rpartition(b")")[2].split()[1]) == parent:
-                    children.add(int(name))
+                after_name = file.read().rpartition(b")")[2]
+            if int(after_name.split()[1]) == parent:
+                children.add(int(name))
         except OSError:
             continue  # it has ended
     return children

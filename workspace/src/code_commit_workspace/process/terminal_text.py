@@ -45,12 +45,15 @@ class TerminalRows:
 
     def _shorten(self) -> bytes:
         """Reduce the open row to what can still be seen of it; return it if it is too long."""
-        earlier, moved, frame = self._open_row.rpartition(b"\r")
-        self._open_row = _row(earlier) + moved + frame
-        return self.finish() if len(self._open_row) > _LONGEST_ROW else b""
+        earlier, return_to_start, frame = self._open_row.rpartition(b"\r")
+        self._open_row = _row(earlier) + return_to_start + frame
+        if len(self._open_row) > _LONGEST_ROW:
+            return self.finish()
+        return b""
 
 
 def _shown(rows: bytes) -> bytes:
+    """Return complete rows as they look at the end."""
     if not any(moving in rows for moving in _MOVING):
         return rows
     return b"".join(_row(row + b"\n") for row in rows.split(b"\n")[:-1])
@@ -59,24 +62,31 @@ def _shown(rows: bytes) -> bytes:
 def _row(row: bytes) -> bytes:
     """Return one row as it looks after all movements of the cursor in it."""
     text = row.rstrip(b"\r\n")
-    end = b"\r\n" if row.endswith(b"\r\n") else row[len(text) :].replace(b"\r", b"")
+    if row.endswith(b"\r\n"):
+        end = b"\r\n"
+    else:
+        end = row[len(text) :].replace(b"\r", b"")
     if not any(moving in text for moving in _MOVING):
         return text + end
+    decoded = text.decode("utf-8", "surrogateescape")
     cells: list[str] = []
     column = 0
     colored = False
-    for piece in _MOVES.split(_TO_START.sub("\r", text.decode("utf-8", "surrogateescape"))):
+    for piece in _MOVES.split(_TO_START.sub("\r", decoded)):
         if piece == "\r":
             column = 0
         elif piece == "\b":
             column = max(0, column - 1)
         elif piece:
+            shown = piece
             colored = colored or _ESCAPE in piece
-            shown = _ERASE.sub("", piece) if colored else piece
-            if colored and column == 0 and (shown != piece or _SEQUENCE.sub("", shown)):
-                cells.clear()  # how wide colored text is remains unknown
-            elif colored and not _SEQUENCE.sub("", shown):
-                continue
+            if colored:
+                shown = _ERASE.sub("", piece)
+                is_visible = _SEQUENCE.sub("", shown) != ""
+                if column == 0 and (is_visible or shown != piece):
+                    cells.clear()  # how wide colored text is remains unknown
+                elif not is_visible:
+                    continue
             cells[column : column + len(shown)] = shown
             column += len(shown)
     return "".join(cells).encode("utf-8", "surrogateescape") + end

@@ -24,7 +24,11 @@ _CHANGED = "something else changed it at the same time"
 
 
 def apply(
-    tree: ProjectTree, home: Path, changes: Sequence[Change], *, step: Step = no_step
+    tree: ProjectTree,
+    home: Path,
+    changes: Sequence[Change],
+    *,
+    step: Step = no_step,
 ) -> None:
     """Make all `changes`, or none. First roll back the change set of an interrupted run.
 
@@ -90,7 +94,12 @@ class _Transaction:
     """One change set. `_touched` are the paths that it may have changed, for the rollback."""
 
     def __init__(
-        self, tree: ProjectTree, journal: Journal, survey: Survey, operation: _Operation, step: Step
+        self,
+        tree: ProjectTree,
+        journal: Journal,
+        survey: Survey,
+        operation: _Operation,
+        step: Step,
     ) -> None:
         self._tree = tree
         self._journal = journal
@@ -125,7 +134,13 @@ class _Transaction:
             journal.flush()
             journal.drop(DONE)
 
-    def _begin(self, verb: str, path: str = "", *, step: str) -> None:
+    def _begin(
+        self,
+        verb: str,
+        path: str = "",
+        *,
+        step: str,
+    ) -> None:
         self._operation.verb = verb
         self._operation.path = path
         self._step(step)
@@ -176,7 +191,13 @@ class _Transaction:
             if needed or error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY}:
                 raise
 
-    def _put(self, target: Target, folder: int, staged: str, temporary: str) -> os.stat_result:
+    def _put(
+        self,
+        target: Target,
+        folder: int,
+        staged: str,
+        temporary: str,
+    ) -> os.stat_result:
         path = target.write.path
         self._begin("written", path, step=f"rename {path}")
         with self._tree.parent(path) as (parent, name):
@@ -198,7 +219,9 @@ class _Transaction:
 
 
 def _require_seen(
-    targets: Sequence[Target], seen: Mapping[str, os.stat_result], operation: _Operation
+    targets: Sequence[Target],
+    seen: Mapping[str, os.stat_result],
+    operation: _Operation,
 ) -> None:
     """Check that each file still has the status that the caller saw.
 
@@ -211,7 +234,11 @@ def _require_seen(
             raise OSError(errno.ESTALE, _CHANGED)
 
 
-def _require_unchanged(parent: int, name: str, target: Target) -> None:
+def _require_unchanged(
+    parent: int,
+    name: str,
+    target: Target,
+) -> None:
     """Check that nothing else changed the file since the survey.
 
     Raises:

@@ -30,7 +30,14 @@ def digest(folder: int, name: str) -> str | None:
         return "file " + hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
-def copy(source: int, name: str, folder: int, copied: str, *, private: bool = False) -> None:
+def copy(
+    source: int,
+    name: str,
+    folder: int,
+    copied: str,
+    *,
+    private: bool = False,
+) -> None:
     """Copy a file or link with its mode, its times and, if permitted, its owner.
 
     If it is `private`, the copy gets mode 0600 and keeps our owner.
@@ -39,13 +46,12 @@ def copy(source: int, name: str, folder: int, copied: str, *, private: bool = Fa
     if stat.S_ISLNK(status.st_mode):
         os.symlink(os.readlink(name, dir_fd=source), copied, dir_fd=folder)
         return
-    with (
-        open_regular(name, folder=source) as old,
-        os.fdopen(os.open(copied, NEW_FILE, 0o600, dir_fd=folder), "wb", buffering=0) as new,
-    ):
-        shutil.copyfileobj(old, new, 1 << 20)
-        if not private:
-            give(new.fileno(), status.st_uid, status.st_gid)
-            os.fchmod(new.fileno(), stat.S_IMODE(status.st_mode) & 0o777)
-        os.utime(new.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
-        os.fsync(new.fileno())
+    with open_regular(name, folder=source) as old:
+        handle = os.open(copied, NEW_FILE, 0o600, dir_fd=folder)
+        with os.fdopen(handle, "wb", buffering=0) as new:
+            shutil.copyfileobj(old, new, 1 << 20)
+            if not private:
+                give(handle, status.st_uid, status.st_gid)
+                os.fchmod(handle, stat.S_IMODE(status.st_mode) & 0o777)
+            os.utime(handle, ns=(status.st_atime_ns, status.st_mtime_ns))
+            os.fsync(handle)

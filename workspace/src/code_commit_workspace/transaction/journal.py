@@ -104,7 +104,8 @@ class Journal:
             OSError: it cannot be removed.
         """
         with suppress(FileNotFoundError):
-            if stat.S_ISDIR(os.stat(stage, dir_fd=self.handle, follow_symlinks=False).st_mode):
+            status = os.stat(stage, dir_fd=self.handle, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
                 remove_tree(stage, dir_fd=self.handle)
             else:
                 os.unlink(stage, dir_fd=self.handle)

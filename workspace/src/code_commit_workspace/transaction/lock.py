@@ -33,20 +33,19 @@ class ProjectLock:
         Raises:
             NotReady: another run holds it, or the file cannot be opened.
         """
+        path = self._home / _NAME
         folder = open_home(self._home)
         try:
             handle = os.open(_NAME, LOCK_FILE, 0o600, dir_fd=folder)
         except OSError as error:
-            raise NotReady(
-                f"the lock {self._home / _NAME} cannot be opened: {error.strerror}"
-            ) from error
+            raise NotReady(f"the lock {path} cannot be opened: {error.strerror}") from error
         finally:
             os.close(folder)
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             os.close(handle)
             raise NotReady(
-                f"the lock {self._home / _NAME} is {kind_of(status)}, not a file",
+                f"the lock {path} is {kind_of(status)}, not a file",
                 hint="delete it, then run again",
             )
         try:
@@ -55,9 +54,7 @@ class ProjectLock:
             holder = _holder(handle)
             os.close(handle)
             if not isinstance(error, BlockingIOError):
-                raise NotReady(
-                    f"the lock {self._home / _NAME} cannot be taken: {error.strerror}"
-                ) from error
+                raise NotReady(f"the lock {path} cannot be taken: {error.strerror}") from error
             raise NotReady(
                 f"another run holds the lock of this project{holder}",
                 hint="wait until it ends, or stop it, then run again",
@@ -79,7 +76,7 @@ class ProjectLock:
 
 
 def _holder(handle: int) -> str:
-    """Return the process and run that hold the lock, as its file names them; else ""."""
+    """Return the process and run that hold the lock, or an empty text if its file has no names."""
     try:
         holder = json.loads(os.pread(handle, 4096, 0))
         process = f": process {int(holder['pid'])}"

@@ -47,13 +47,12 @@ class Plan:
 
     def encode(self) -> bytes:
         """Return the stored form: one line of JSON, and one line with its SHA-256."""
-        files = [
-            {field: getattr(step, field) for field in FileStep.__slots__} for step in self.files
-        ]
-        text = json.dumps(
-            {"token": self.token, "files": files, "gone": self.gone, "made": self.made}
-        ).encode()
-        return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
+        fields = FileStep.__slots__
+        files = [{field: getattr(step, field) for field in fields} for step in self.files]
+        plan = {"token": self.token, "files": files, "gone": self.gone, "made": self.made}
+        text = json.dumps(plan)
+        checksum = hashlib.sha256(text.encode()).hexdigest()
+        return f"{text}\n{checksum}\n".encode()
 
 
 def write_plan(folder: int, plan: Plan) -> None:
@@ -77,6 +76,7 @@ def check_path(path: str, private_folder: str) -> None:
             `private_folder`.
     """
     os.fsencode(path)
+    # Some file systems ignore case, and dots and spaces at the end of a name.
     parts = [folded(part).rstrip(". ") for part in parts_of(path)]
     if "\0" in path or ".git" in parts or parts[0] == folded(private_folder).rstrip(". "):
         raise ValueError(f"{path!r} is a path that a transaction cannot change")

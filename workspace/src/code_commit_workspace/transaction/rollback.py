@@ -21,7 +21,10 @@ _NAMED = 20  # paths in one message
 
 
 def roll_back(
-    tree: ProjectTree, journal: Journal, step: Step, only: Collection[str] | None = None
+    tree: ProjectTree,
+    journal: Journal,
+    step: Step,
+    only: Collection[str] | None = None,
 ) -> int:
     """Roll back the changes of the active journal, then close it. Return the number of files in it.
 
@@ -34,7 +37,7 @@ def roll_back(
     """
     folder = _open(journal)
     try:
-        plan = _trusted(journal, folder)
+        plan = _checked_plan(journal, folder)
         blocked = _Rollback(tree, folder, plan, step).run(only)
         if blocked:
             paths = "; ".join(blocked[:_NAMED])
@@ -57,13 +60,17 @@ def roll_back(
     journal.move(ACTIVE, DONE)
     journal.flush()
     step("drop the journal")
-    with suppress(OSError):  # everything is restored; the next start cleans up
+    with suppress(OSError):  # all is restored; the next start cleans up
         journal.drop(DONE)
     return len(plan.files)
 
 
 def abandon(
-    tree: ProjectTree, journal: Journal, failure: str, touched: Collection[str], step: Step
+    tree: ProjectTree,
+    journal: Journal,
+    failure: str,
+    touched: Collection[str],
+    step: Step,
 ) -> None:
     """Restore the project after a `failure`, unless the journal is already closed.
 
@@ -92,7 +99,7 @@ def _open(journal: Journal) -> int:
         raise _damaged(journal, str(error)) from error
 
 
-def _trusted(journal: Journal, folder: int) -> Plan:
+def _checked_plan(journal: Journal, folder: int) -> Plan:
     """Read the plan and check that every old file exists, before the first step."""
     try:
         plan = read_plan(folder, journal.private_folder)
@@ -121,21 +128,27 @@ def _damaged(journal: Journal, why: str) -> NotReady:
 
 
 class _InTheWayError(Exception):
-    """A file matches neither the old nor the new state in the plan.
+    """A file has neither the old nor the new state of the plan.
 
     Another program wrote it, so it stays.
     """
 
 
 class _Rollback:
-    def __init__(self, tree: ProjectTree, folder: int, plan: Plan, step: Step) -> None:
+    def __init__(
+        self,
+        tree: ProjectTree,
+        folder: int,
+        plan: Plan,
+        step: Step,
+    ) -> None:
         self._tree = tree
         self._folder = folder
         self._plan = plan
         self._step = step
         self._blocked: list[str] = []
         self._made = frozenset(plan.made)
-        self._stood = {entry.path for entry in plan.files if entry.old != "absent"}
+        self._old_paths = {entry.path for entry in plan.files if entry.old != "absent"}
 
     def run(self, only: Collection[str] | None) -> list[str]:
         """Roll back everything possible, and return the blocked paths, each with the reason.
@@ -149,24 +162,25 @@ class _Rollback:
             if only is None or entry.path in only
         ]
         for number, entry in files:
-            with self._trying(entry.path):
+            with self._noting_failure(entry.path):
                 self._clear(number, entry)
         for path in reversed(self._plan.made):
             if only is None or path in only:
-                with self._trying(path):
+                with self._noting_failure(path):
                     self._unmake(path)
         for path, mode in self._plan.gone:
             if only is None or path in only:
-                with self._trying(path):
+                with self._noting_failure(path):
                     self._make(path, mode)
         for number, entry in files:
             if entry.old != "absent":
-                with self._trying(entry.path):
+                with self._noting_failure(entry.path):
                     self._put_back(number, entry)
         return self._blocked
 
     @contextmanager
-    def _trying(self, path: str) -> Iterator[None]:
+    def _noting_failure(self, path: str) -> Iterator[None]:
+        """Add the path to the blocked ones if the block fails."""
         try:
             yield
         except _InTheWayError as error:
@@ -181,7 +195,7 @@ class _Rollback:
         with self._tree.parent(entry.path) as (parent, name):
             self._step(f"clear {entry.path}")
             disk.remove(parent, self._plan.temporary_name(number))
-            if entry.old == "absent" and _ours(parent, name, entry.new):
+            if entry.old == "absent" and _is_new(parent, name, entry.new):
                 os.unlink(name, dir_fd=parent)
 
     def _folder_exists(self, path: str, *, strict: bool) -> bool:
@@ -196,13 +210,18 @@ class _Rollback:
             folder = "/".join(parts[:end])
             status = self._tree.lstat(folder)
             if status is None or not stat.S_ISDIR(status.st_mode):
-                explained = self._made if status is None else self._stood
-                if strict and folder not in explained:
-                    raise _InTheWayError(
-                        f"the folder {folder} is {'gone' if status is None else 'no longer a folder'}"
-                    )
+                if strict:
+                    self._require_explained(folder, missing=status is None)
                 return False
         return True
+
+    def _require_explained(self, folder: str, *, missing: bool) -> None:
+        """Raise if the plan does not explain that a folder is missing or not a folder."""
+        if missing:
+            if folder not in self._made:
+                raise _InTheWayError(f"the folder {folder} is gone")
+        elif folder not in self._old_paths:
+            raise _InTheWayError(f"the folder {folder} is no longer a folder")
 
     def _unmake(self, path: str) -> None:
         if not self._folder_exists(path, strict=True):
@@ -227,7 +246,8 @@ class _Rollback:
 
     def _put_back(self, number: int, entry: FileStep) -> None:
         """Put the old file back in its place."""
-        old, back = f"old-{number}", f"back-{number}"
+        old = f"old-{number}"
+        back = f"back-{number}"
         self._folder_exists(entry.path, strict=True)
         with self._tree.parent(entry.path) as (parent, name):
             if self._is_old(parent, name, old, entry):
@@ -257,7 +277,13 @@ class _Rollback:
             finally:
                 os.close(handle)
 
-    def _is_old(self, parent: int, name: str, old: str, entry: FileStep) -> bool:
+    def _is_old(
+        self,
+        parent: int,
+        name: str,
+        old: str,
+        entry: FileStep,
+    ) -> bool:
         """Return whether the old file is in its place.
 
         Raises:
@@ -267,32 +293,30 @@ class _Rollback:
             now = os.stat(name, dir_fd=parent, follow_symlinks=False)
         except FileNotFoundError:
             return False
-        kept = os.stat(old, dir_fd=self._folder, follow_symlinks=False)
-        if (now.st_dev, now.st_ino) == (kept.st_dev, kept.st_ino):
+        before = os.stat(old, dir_fd=self._folder, follow_symlinks=False)
+        if os.path.samestat(now, before):
             return True
-        there = contents.digest(parent, name)
-        if there == contents.digest(self._folder, old):
-            mode = entry.old_mode if entry.old == "copied" else kept.st_mode & 0o777
-            if stat.S_ISLNK(now.st_mode) or now.st_mode & 0o777 == mode:
-                return True
-        elif there is None or there != entry.new:
+        digest = contents.digest(parent, name)
+        if digest == contents.digest(self._folder, old):
+            mode = entry.old_mode if entry.old == "copied" else before.st_mode & 0o777
+            return stat.S_ISLNK(now.st_mode) or now.st_mode & 0o777 == mode
+        if digest is None or digest != entry.new:
             raise _InTheWayError("it was changed since")
         return False
 
 
-def _ours(parent: int, name: str, new: str | None) -> bool:
-    """Return whether the file at `name` is the one that we put there.
+def _is_new(parent: int, name: str, new: str | None) -> bool:
+    """Return whether the file at `name` is the one that this plan put there.
 
     Raises:
         _InTheWayError: another file is there.
     """
     try:
-        there = contents.digest(parent, name)
+        digest = contents.digest(parent, name)
     except FileNotFoundError:
         return False
-    if there is None or there != new:
-        # A file was going to replace this folder, but had not done so yet.
-        if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-            return False
-        raise _InTheWayError("it was changed since")
-    return True
+    if digest is not None and digest == new:
+        return True
+    if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+        return False  # a file was going to replace this folder, but had not done so yet
+    raise _InTheWayError("it was changed since")

@@ -17,8 +17,8 @@ from code_commit_workspace.transaction.plan import check_path
 class Write:
     """The wanted state of `path`: a file, a link whose target is `content`, or nothing.
 
-    It is nothing if `content` is None. With `mode` None, an existing file keeps its permission bits; the umask decides those of a new
-    file.
+    It is nothing if `content` is None. With `mode` None, an existing file keeps its permission
+    bits, and the umask decides those of a new file.
     """
 
     path: str
@@ -50,7 +50,11 @@ class Survey:
 
 
 def survey(
-    tree: ProjectTree, writes: Sequence[Write], private_folder: str, *, over_links: bool
+    tree: ProjectTree,
+    writes: Sequence[Write],
+    private_folder: str,
+    *,
+    over_links: bool,
 ) -> Survey:
     """Inspect the paths of all `writes`.
 
@@ -61,40 +65,64 @@ def survey(
         OSError: a path cannot be inspected.
     """
     by_path = _distinct(writes, private_folder)
-    needed = {
-        folder for write in writes if write.content is not None for folder in _above(write.path)
-    }
+    written = [write.path for write in writes if write.content is not None]
+    needed = {folder for path in written for folder in _above(path)}
     current = _CurrentTree(tree, by_path, needed, over_links)
     targets = [target for write in writes if (target := current.target(write)) is not None]
-    changed = {target.write.path for target in targets}
-    gone: dict[str, int] = {}
-    must_go: set[str] = set()
-    for target in targets:
-        path = target.write.path
-        if target.write.content is None:
-            for folder in _above(path):
-                if folder not in needed and (status := current.folder(folder)):
-                    gone[folder] = status.st_mode & 0o777
-        elif (
-            target.before is None and current.folder(_parent(path)) and (status := tree.lstat(path))
-        ):
-            # Only a folder can be there, and this change set must remove everything in it.
-            for folder, mode in _emptied(tree, path, status.st_mode, changed):
-                gone[folder] = mode
-                must_go.add(folder)
-    made = {
-        folder
-        for target in targets
-        if target.write.content is not None
-        for folder in _above(target.write.path)
-        if current.folder(folder) is None
-    }
+    replaced = _replaced_folders(tree, targets, current)
+    gone = _folders_of_removed(targets, current, needed) | replaced
+    made = {folder for folder in _needed_folders(targets) if current.folder(folder) is None}
     return Survey(
         targets=tuple(targets),
         gone=tuple(sorted(gone.items())),
-        must_go=frozenset(must_go),
+        must_go=frozenset(replaced),
         made=tuple(sorted(made)),
     )
+
+
+def _folders_of_removed(
+    targets: Sequence[Target],
+    current: _CurrentTree,
+    needed: set[str],
+) -> dict[str, int]:
+    """Return the folders above removed files that are not `needed`, with their permission bits."""
+    folders: dict[str, int] = {}
+    for target in targets:
+        if target.write.content is not None:
+            continue
+        for folder in _above(target.write.path):
+            if folder not in needed and (status := current.folder(folder)):
+                folders[folder] = status.st_mode & 0o777
+    return folders
+
+
+def _replaced_folders(
+    tree: ProjectTree,
+    targets: Sequence[Target],
+    current: _CurrentTree,
+) -> dict[str, int]:
+    """Return the folders in whose place a file is written, and those in them.
+
+    Raises:
+        NotReady: the change set does not remove everything in them.
+    """
+    changed = {target.write.path for target in targets}
+    folders: dict[str, int] = {}
+    for target in targets:
+        path = target.write.path
+        if target.write.content is None or target.before is not None:
+            continue
+        if current.folder(_parent(path)) and (status := tree.lstat(path)):
+            # Only a folder can be there.
+            folders.update(_emptied(tree, path, status.st_mode, changed))
+    return folders
+
+
+def _needed_folders(targets: Sequence[Target]) -> Iterator[str]:
+    """Yield the folders above each file that is written."""
+    for target in targets:
+        if target.write.content is not None:
+            yield from _above(target.write.path)
 
 
 def _distinct(writes: Sequence[Write], private_folder: str) -> dict[str, Write]:
@@ -134,7 +162,7 @@ class _CurrentTree:
     ) -> None:
         self._tree = tree
         self._writes = writes
-        self._needed = needed  # the folders above written files
+        self._needed = needed  # folders above written files
         self._over_links = over_links
         self._folders: dict[str, os.stat_result | None] = {"": os.fstat(tree.handle)}
 
@@ -148,8 +176,10 @@ class _CurrentTree:
             unseen.append(path)
             path = _parent(path)
         for folder in reversed(unseen):
-            is_missing = self._folders[path] is None
-            self._folders[folder] = None if is_missing else self._look(folder)
+            if self._folders[path] is None:
+                self._folders[folder] = None
+            else:
+                self._folders[folder] = self._look(folder)
             path = folder
         return self._folders[path]
 
@@ -177,11 +207,12 @@ class _CurrentTree:
 
     def target(self, write: Write) -> Target | None:
         """Return what `write` changes, or None if it changes nothing."""
-        parent = self.folder(_parent(write.path))
-        before = None if parent is None else self._tree.lstat(write.path)
-        if before is None and write.content is None:
-            return None
+        before = None
+        if self.folder(_parent(write.path)) is not None:
+            before = self._tree.lstat(write.path)
         if before is None:
+            if write.content is None:
+                return None
             return Target(write, None, self._group(write.path))
         if stat.S_ISDIR(before.st_mode):
             if write.content is None:
@@ -190,7 +221,9 @@ class _CurrentTree:
         if not self._replaceable(before):
             kind = "a link" if stat.S_ISLNK(before.st_mode) else "neither a file nor a folder"
             raise _in_the_way(write.path, f"it is {kind}")
-        return None if self._same(write, before) else Target(write, before)
+        if self._is_same(write, before):
+            return None
+        return Target(write, before)
 
     def _replaceable(self, status: os.stat_result) -> bool:
         return stat.S_ISREG(status.st_mode) or (self._over_links and stat.S_ISLNK(status.st_mode))
@@ -199,9 +232,11 @@ class _CurrentTree:
         folder = _parent(path)
         while (status := self.folder(folder)) is None:
             folder = _parent(folder)
-        return status.st_gid if status.st_mode & stat.S_ISGID else None
+        if status.st_mode & stat.S_ISGID:
+            return status.st_gid
+        return None
 
-    def _same(self, write: Write, before: os.stat_result) -> bool:
+    def _is_same(self, write: Write, before: os.stat_result) -> bool:
         """Return whether the existing file is already the wanted one.
 
         It then stays untouched, with its times.
@@ -222,7 +257,10 @@ class _CurrentTree:
 
 
 def _emptied(
-    tree: ProjectTree, path: str, mode: int, changed: set[str]
+    tree: ProjectTree,
+    path: str,
+    mode: int,
+    changed: set[str],
 ) -> Iterator[tuple[str, int]]:
     """Yield the folder at `path` and all folders in it, with their permission bits.
 

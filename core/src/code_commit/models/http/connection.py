@@ -7,16 +7,15 @@ import socket
 import ssl
 import threading
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 import httpx
 
 from code_commit.config.proxy import https_proxy
-from code_commit.plugin_api.conversation import ProviderError
+from code_commit.plugin_api.conversation import ProviderError, ProviderErrorKind
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import Redactor
 
@@ -24,14 +23,14 @@ CONNECT_SECONDS = 30.0
 WRITE_SECONDS = 120.0
 STALL_SECONDS = 300.0  # a reasoning model may pause for minutes; a lost try is paid for
 _UNPACKED = 1 << 16  # bytes
-# Pieces of a streamed reply that the caller has not taken, and seconds.
-_WAITING, _PAUSE = 64, 0.002
+_WAITING = 64  # pieces of a streamed reply that the caller has not taken
+_PAUSE = 0.002  # seconds
 _STREAM_SHARE = 40  # a service sends about 25 bytes of events for one of text
 _LINES = frozenset(
     {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"}
 )
 STREAMS = "text/event-stream"
-_EVENTS = frozenset({STREAMS, "text/plain", ""})  # the last two tell nothing
+_EVENTS = frozenset({STREAMS, "text/plain", ""})  # the last two may be anything
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 # A model may send no byte for minutes: keep NATs and load balancers from dropping the connection.
@@ -77,18 +76,16 @@ class HttpReply:
 
 @dataclass(frozen=True, slots=True)
 class StreamHead:
-    """The beginning of a streamed reply, in server-sent events or in `lines` of JSON.
-
-    Its pieces follow.
-    """
+    """The beginning of a streamed reply, in server-sent events or in `lines` of JSON."""
 
     reply: HttpReply  # without its body
     lines: bool
 
 
 ResultQueue = queue.SimpleQueue["HttpReply | StreamHead | bytes | Exception"]
-"""Holds the result of `post`: a whole reply; or the head of a streamed one, its pieces and an empty
-piece.
+"""Holds the result of `post`: a whole reply, or an error.
+
+Of a streamed reply, it holds the head, the pieces, and an empty piece or an error as its end.
 """
 
 
@@ -108,7 +105,12 @@ class HttpConnection:
         self._in_use = threading.Lock()
         self._aborted = threading.Event()
 
-    def post(self, request: httpx.Request, endpoint: Endpoint, queue: ResultQueue) -> None:
+    def post(
+        self,
+        request: httpx.Request,
+        endpoint: Endpoint,
+        queue: ResultQueue,
+    ) -> None:
         """Send and read; put the reply or the exception into `queue`."""
         timeout = httpx.Timeout(endpoint.read_timeout, connect=CONNECT_SECONDS, write=WRITE_SECONDS)
         request.extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
@@ -129,38 +131,47 @@ class HttpConnection:
     def abort(self) -> None:
         """Close the connection; a running `post` ends with an error."""
         self._aborted.set()
-        for held in self._sockets:
+        for connected in self._sockets:
             with suppress(OSError):
                 # Shut down the socket below TLS: this wakes a reading thread, and `close` does not.
-                socket.socket.shutdown(held, socket.SHUT_RDWR)
+                socket.socket.shutdown(connected, socket.SHUT_RDWR)
         if not self._in_use.locked():  # else `post` closes it
             self._transport.close()
 
     def _read(
-        self, response: httpx.Response, cap: int, queue: ResultQueue, *, streams: bool
+        self,
+        response: httpx.Response,
+        cap: int,
+        queue: ResultQueue,
+        *,
+        streams: bool,
     ) -> HttpReply | bytes:
-        """Return the whole reply; or put the head and the pieces of a streamed one into `queue`,
-        and return its end.
+        """Return the whole reply, or the end of a streamed one.
+
+        The head and the pieces of a streamed reply go into `queue`.
         """
         headers = dict(response.headers)
         content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-        lines = content_type in _LINES
-        streams = streams and response.is_success and (lines or content_type in _EVENTS)
-        pieces = _pieces(response, cap * _STREAM_SHARE if streams else cap, streams=streams)
-        has_begun, body = False, bytearray()
+        is_lines = content_type in _LINES
+        streams = streams and response.is_success and (is_lines or content_type in _EVENTS)
+        pieces = _pieces(response, cap, streams=streams)
+        body = bytearray()
         for piece in pieces:
             body += piece
             if len(body) > cap:
                 raise _too_large(cap)
-            if streams and (start := piece.lstrip(_BLANK)[:1]):
+            start = piece.lstrip(_BLANK)[:1]
+            if streams and start:
                 # Some servers send a whole reply, or an error, as if it were a stream.
-                has_begun = streams = lines or start not in b"{[<"
-            if has_begun:
-                break
+                streams = is_lines or start not in b"{[<"
+                if streams:
+                    break
         if not streams:
             return HttpReply(response.status_code, headers, bytes(body))
-        queue.put(StreamHead(HttpReply(response.status_code, headers, b""), lines))
-        for piece in chain((bytes(body),) if has_begun else (), pieces):
+        queue.put(StreamHead(HttpReply(response.status_code, headers, b""), is_lines))
+        if body:
+            queue.put(bytes(body))  # the beginning
+        for piece in pieces:
             while queue.qsize() > _WAITING:
                 if self._aborted.wait(_PAUSE):
                     return b""
@@ -172,33 +183,44 @@ class HttpConnection:
         get_extra_info = getattr(info.get("return_value"), "get_extra_info", None)
         if not event.endswith(".complete") or get_extra_info is None:
             return
-        self._sockets = [
-            *(held for held in self._sockets if held.fileno() >= 0),
-            get_extra_info("socket"),
-        ]
+        open_sockets = [connected for connected in self._sockets if connected.fileno() >= 0]
+        self._sockets = [*open_sockets, get_extra_info("socket")]
         if self._aborted.is_set():  # while it was connecting
             self.abort()
 
 
-def _pieces(response: httpx.Response, cap: int, *, streams: bool) -> Iterator[bytes]:
+def _pieces(
+    response: httpx.Response,
+    cap: int,
+    *,
+    streams: bool,
+) -> Iterator[bytes]:
+    """Yield the reply as it arrives, without its compression; events are larger than their text."""
+    limit = cap
+    if streams:
+        limit = cap * _STREAM_SHARE
     encoding = response.headers.get("content-encoding", "").strip().lower()
     if encoding not in {"", "identity", "gzip", "x-gzip"}:
         raise ProviderError(
             "the reply has a compression that was not requested", kind="invalid_response"
         )
-    # A small reply may unpack to any size: limit it.
-    unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16) if "gzip" in encoding else None
+    unpack: Any = None
+    if "gzip" in encoding:
+        unpack = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     size = 0
-    for chunk in response.stream:  # type: ignore[union-attr] # as `iter_raw`, without a second look at each piece
-        for piece in _unpacked(chunk, unpack) if unpack else (chunk,):
+    # As `iter_raw`, without a second look at each piece.
+    for chunk in response.stream:  # type: ignore[union-attr]
+        pieces: Iterable[bytes] = (chunk,)
+        if unpack is not None:
+            pieces = _unpacked(chunk, unpack)
+        for piece in pieces:
             size += len(piece)
-            if size > cap:
-                raise _too_large(cap)
+            if size > limit:  # a small reply may unpack to any size
+                raise _too_large(limit)
             yield piece
     if unpack is not None and not unpack.eof:
-        raise ProviderError(
-            "the compressed reply is truncated", kind="network" if streams else "invalid_response"
-        )
+        kind: ProviderErrorKind = "network" if streams else "invalid_response"
+        raise ProviderError("the compressed reply is truncated", kind=kind)
 
 
 def _unpacked(chunk: bytes, unpack: Any) -> Iterator[bytes]:
@@ -240,9 +262,13 @@ def proxy_for(address: httpx.URL) -> httpx.Proxy | None:
 
     Only HTTPS uses it: through a tunnel it sees no headers.
     """
-    proxy = https_proxy(address.host) if address.scheme == "https" else None
+    if address.scheme != "https":
+        return None
+    proxy = https_proxy(address.host)
+    if not proxy:
+        return None
     try:
-        return httpx.Proxy(proxy) if proxy else None
+        return httpx.Proxy(proxy)
     except (httpx.InvalidURL, ValueError):
         raise NotReady(
             "the proxy in HTTPS_PROXY or ALL_PROXY is not an http:// or https:// address",

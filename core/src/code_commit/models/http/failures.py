@@ -17,19 +17,22 @@ from code_commit_workspace import Redactor
 from code_commit_workspace.words import describe
 
 _ENDED_EARLY = re.compile("disconnected|closed connection")
-# OpenAI's and Anthropic's header.
+# The values of `x-should-retry`, a header of OpenAI and Anthropic.
 _SHOULD_RETRY: Mapping[str, bool] = {"true": True, "false": False}
 _REDIRECTS = range(300, 400)  # HTTP statuses
 _LONGEST_BODY = 1 << 20  # bytes kept for the run folder
 
 
 def provider_error(
-    error: Exception, service: str, endpoint: Endpoint, reply: HttpReply | None
+    error: Exception,
+    service: str,
+    endpoint: Endpoint,
+    reply: HttpReply | None,
 ) -> ProviderError:
     """Return `error` with the name and address of the service, without the key.
 
-    It gets the service's `Retry-After` and its reply, too. Only a bug of the wire becomes the cause
-    of the result: other exceptions may quote the key.
+    The service's `Retry-After` and its reply are added. Only a bug of the wire becomes the cause of
+    the result: other exceptions may quote the key.
 
     Raises:
         Exception: `error` itself, if it is a bug elsewhere.
@@ -50,8 +53,6 @@ def provider_error(
             cause = error
         case _:
             raise error
-    address = httpx.URL(endpoint.base_url)
-    where = address.host if address.port is None else f"{address.host}:{address.port}"
     words = str(described)
     body = described.body
     retry_after = described.retry_after
@@ -64,16 +65,23 @@ def provider_error(
         if endpoint.key:
             words += f"; the key is from {endpoint.key_source}"
     located = ProviderError(
-        f"{service} at {where}: {_without_key(words, endpoint)}",
+        f"{service} at {_host_of(endpoint)}: {_without_key(words, endpoint)}",
         kind=described.kind,
         retry_after=retry_after,
         body=_without_key(body, endpoint),
     )
     if reply is not None and described.kind != "network":
-        asked = reply.headers.get("x-should-retry", "").strip().lower()
-        located.should_retry = _SHOULD_RETRY.get(asked)
+        should_retry = reply.headers.get("x-should-retry", "").strip().lower()
+        located.should_retry = _SHOULD_RETRY.get(should_retry)
     located.__cause__ = cause
     return located
+
+
+def _host_of(endpoint: Endpoint) -> str:
+    address = httpx.URL(endpoint.base_url)
+    if address.port is None:
+        return address.host
+    return f"{address.host}:{address.port}"
 
 
 def _without_key(text: str, endpoint: Endpoint) -> str:
@@ -86,8 +94,9 @@ def redirect_error(reply: HttpReply, redactor: Redactor) -> ProviderError:
         host = httpx.URL(redactor.text(reply.headers.get("location", ""))).host
     except httpx.InvalidURL:
         host = ""
+    target = host[:255] or "another path"
     return ProviderError(
-        f"HTTP {reply.status} redirects to {host[:255] or 'another path'}, which is not followed; "
+        f"HTTP {reply.status} redirects to {target}, which is not followed; "
         "set base_url to the right address",
         kind="rejected",
     )
@@ -105,13 +114,15 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
         return milliseconds / 1000
     text = headers.get("retry-after", "")
     seconds = _duration(text)
-    until = _timestamp(text)
-    if seconds is not None or until is None:
+    if seconds is not None:
         return seconds
+    end = _timestamp(text)
+    if end is None:
+        return None
     now = _timestamp(headers.get("date", ""))
     if now is None:
         now = time.time()
-    return max(0.0, until - now)
+    return max(0.0, end - now)
 
 
 def _duration(text: str) -> float | None:
@@ -119,7 +130,9 @@ def _duration(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if math.isfinite(value) and value >= 0 else None
+    if not math.isfinite(value) or value < 0:
+        return None
+    return value
 
 
 def _timestamp(text: str) -> float | None:

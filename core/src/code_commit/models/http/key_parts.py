@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 _SHORTEST_PART = 8  # characters
+_MASK = "\0"
 
 
 def hide_parts(text: str, key: str | None) -> str:
-    """Return `text` with `***` for each part of `key`, plain or escaped: services often show both
-    ends of a key.
+    """Return `text` with `***` for each part of `key`, plain or escaped.
+
+    Services often show both ends of a key.
     """
+    if not key:
+        return text
     hidden = bytearray(len(text))
-    for form in {key, json.dumps(key)[1:-1]} if key else ():
-        for start in range(max(1, len(form) - _SHORTEST_PART + 1)):
-            part = form[start : start + _SHORTEST_PART]
-            found = text.find(part)
-            while found >= 0:
-                hidden[found : found + len(part)] = b"*" * len(part)
-                found = text.find(part, found + 1)
+    for form in {key, json.dumps(key)[1:-1]}:
+        for part in _parts_of(form):
+            position = text.find(part)
+            while position >= 0:
+                hidden[position : position + len(part)] = b"*" * len(part)
+                position = text.find(part, position + 1)
     if not any(hidden):
         return text
-    return re.sub(
-        "\0+",
-        "***",
-        "".join("\0" if each else letter for each, letter in zip(hidden, text, strict=True)),
-    )
+    letters = zip(hidden, text, strict=True)
+    masked = ["\0" if is_hidden else letter for is_hidden, letter in letters]
+    return re.sub("\0+", "***", "".join(masked))
+
+
+def _parts_of(key: str) -> Iterator[str]:
+    last_start = max(0, len(key) - _SHORTEST_PART)
+    for start in range(last_start + 1):
+        yield key[start : start + _SHORTEST_PART]

@@ -9,9 +9,10 @@ import queue
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import Any
 
 import httpx
@@ -27,7 +28,12 @@ from code_commit.models.http.connection import (
     proxy_for,
     trust,
 )
-from code_commit.models.http.streaming import EventParser
+from code_commit.models.http.streamed_reply import (
+    LONGEST_TIMER,
+    StreamedReply,
+    aborted,
+    out_of_time,
+)
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
@@ -35,23 +41,26 @@ from code_commit.plugin_api.provider import (
     HttpCall,
     ModelCall,
     StopReading,
-    StreamDecoder,
     StreamEvent,
     Wire,
 )
 from code_commit.plugins.code import checked_result
 from code_commit_workspace import STOP
 
-# What the host asks for: a stream, one without the optional members of the call, or the whole
-# reply.
-_STREAM, _PLAIN_STREAM, _WHOLE = range(3)
-_REFUSED = (
-    "",
-    "an option of streaming",
-    'to stream; set stream = "never" to ask for whole replies at once',
-)
+
+class _Form(IntEnum):
+    """What the host asks for. A service that refuses a form is asked in the next one."""
+
+    STREAM = 0
+    PLAIN_STREAM = 1  # without the optional members of the call
+    WHOLE = 2
+
+
+_REFUSED = {
+    _Form.PLAIN_STREAM: "an option of streaming",
+    _Form.WHOLE: 'to stream; set stream = "never" to ask for whole replies at once',
+}
 _ASKING_SECONDS = 30.0  # for what is no call of a model
-_CLOSING_SECONDS = 0.5  # for a service to close a stream whose own end has come
 _MOST_PAGES = 20  # of a list of models, of up to 1,000 each
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _PIECE = 1 << 20  # characters or bytes of a request, sent together
@@ -66,20 +75,16 @@ _STREAM_HEADERS = {
     "accept": f"{STREAMS}, application/x-ndjson, application/json",
     "accept-encoding": "identity",
 }
-_AT_ONCE = 1 << 15  # bytes of a stream, parsed together
-_LONGEST_TIMER = 7 * 24 * 3600.0  # the clock's own limit is lower than infinity
 
 
 @dataclass(slots=True)
 class _Post:
-    """A request: the thread that sends it, the queue where its result arrives, how long to wait,
-    and what came last.
-    """
+    """A request, which `thread` sends. Its result arrives in `queue`, within `seconds`."""
 
     thread: threading.Thread
     queue: ResultQueue
     seconds: float
-    result: Any  # as in the queue
+    result: Any  # what came last, as in the queue
 
 
 class HttpProvider:
@@ -89,7 +94,12 @@ class HttpProvider:
         NotReady: the address is not a URL.
     """
 
-    def __init__(self, definition: ProviderDefinition, endpoint: Endpoint, wire: Wire) -> None:
+    def __init__(
+        self,
+        definition: ProviderDefinition,
+        endpoint: Endpoint,
+        wire: Wire,
+    ) -> None:
         _silence_libraries()
         self._name = definition.name
         self._wire: Any = wire  # with or without the functions that are optional
@@ -98,13 +108,16 @@ class HttpProvider:
             self._address = httpx.URL(endpoint.base_url)
         except httpx.InvalidURL:
             raise NotReady(f"the address of provider {definition.name} is not a URL") from None
-        self._key_header, template = definition.key_header[0].lower(), definition.key_header[1]
-        key = {} if endpoint.key is None else {self._key_header: template.format(key=endpoint.key)}
-        self._headers = _HEADERS | key
+        name, template = definition.key_header
+        self._key_header = name.lower()
+        self._headers = dict(_HEADERS)
+        if endpoint.key is not None:
+            self._headers[self._key_header] = template.format(key=endpoint.key)
         self._ssl_context: ssl.SSLContext | None = None
         self._lock = threading.Lock()
         self._closed = False
-        self._form = _STREAM if hasattr(wire, "encode_stream") else _WHOLE
+        # The form that the service is known to accept.
+        self._form = _Form.STREAM if hasattr(wire, "encode_stream") else _Form.WHOLE
         self._idle: list[HttpConnection] = []
         self._busy: dict[HttpConnection, ResultQueue] = {}
         if endpoint.key:
@@ -120,8 +133,9 @@ class HttpProvider:
             ProviderError: there is no reply, or it is an error, or it is not valid.
         """
         for form, http_call in self._forms(call):
-            with self._posted(http_call, call.deadline, streams=form != _WHOLE) as post:
-                del http_call
+            streams = form is not _Form.WHOLE
+            with self._posted(http_call, call.deadline, streams=streams) as post:
+                del http_call  # it holds the prompt
                 post.thread.start()
                 post.result = post.queue.get(timeout=post.seconds)
                 if isinstance(post.result, StreamHead):
@@ -133,37 +147,50 @@ class HttpProvider:
         self._remember(form, call)
         return completion
 
-    def _forms(self, call: ModelCall) -> Iterator[tuple[int, HttpCall]]:
+    def _forms(self, call: ModelCall) -> Iterator[tuple[_Form, HttpCall]]:
         """Yield the forms in which to ask, from the one that the service is known to accept."""
-        if call.stream and self._form != _WHOLE:
+        if call.stream and self._form is not _Form.WHOLE:
             streamed = checked_result(self._wire.encode_stream(call.request), HttpCall)
-            if self._form == _STREAM:
-                yield _STREAM, streamed
+            if self._form is _Form.STREAM:
+                yield _Form.STREAM, streamed
             if streamed.optional:
-                required = {
-                    name: value
-                    for name, value in streamed.body.items()
-                    if name not in streamed.optional
-                }
-                yield _PLAIN_STREAM, replace(streamed, body=required)
-        yield _WHOLE, self._wire.encode(call.request)
+                members = streamed.body.items()
+                required = {name: value for name, value in members if name not in streamed.optional}
+                yield _Form.PLAIN_STREAM, replace(streamed, body=required)
+        yield _Form.WHOLE, self._wire.encode(call.request)
 
-    def _remember(self, form: int, call: ModelCall) -> None:
+    def _remember(self, form: _Form, call: ModelCall) -> None:
         """Remember the form that the service accepted: it refused the earlier ones."""
         if call.stream and form > self._form:
             self._form = form
             call.warn(f"{self._name} refused {_REFUSED[form]}")
 
-    def _streamed(self, post: _Post, head: StreamHead, call: ModelCall) -> Completion:
+    def _streamed(
+        self,
+        post: _Post,
+        head: StreamHead,
+        call: ModelCall,
+    ) -> Completion:
         """Read a streamed reply, and pass on what arrives."""
-        decoder, event, has_begun = self._wire.stream(), StreamEvent("", b""), False
+        decoder = self._wire.stream()
+        event = StreamEvent("", b"")
+        has_begun = False
+        reply = StreamedReply(
+            decoder,
+            post.queue,
+            lines=head.lines,
+            deadline=call.deadline,
+            stall_timeout=self._endpoint.stall_timeout,
+            size_cap=self._endpoint.size_cap,
+            is_closed=lambda: self._closed,
+        )
         try:
-            for event in self._events(post, head, call.deadline, decoder):
+            for event in reply.events():
                 call.progress(event)
                 for delta in decoder.feed(event):
                     has_begun = True
                     call.progress(delta)
-            completion = self._finished(decoder, post, call)
+            completion = reply.completion()
         except StopReading as stopped:
             stopped.usage = decoder.partial().usage
             raise
@@ -172,10 +199,20 @@ class HttpProvider:
         except Exception as error:  # noqa: BLE001 - described below
             failure = error
         else:
-            post.result = head.reply if post.result is head else post.result
+            if reply.failure is None:
+                post.result = head.reply  # the connection can be used again
+            elif completion.usage.output is None and not reply.has_ended:
+                call.warn(
+                    f"the connection to {self._name} broke off after the reply, "
+                    "before the number of its tokens came"
+                )
             return completion
 
-        def feed_again(_status: int, _headers: object, clean: bytes) -> None:
+        def feed_again(
+            _status: int,
+            _headers: object,
+            clean: bytes,
+        ) -> None:
             tuple(self._wire.stream().feed(replace(event, data=clean)))
 
         described = self._described(failure, replace(head.reply, body=event.data), feed_again)
@@ -184,74 +221,19 @@ class HttpProvider:
             described.kind = "server"
         raise described
 
-    def _events(
-        self, post: _Post, head: StreamHead, deadline: float, decoder: StreamDecoder
-    ) -> Iterator[StreamEvent]:
-        """Yield the events of a streamed reply as they arrive.
-
-        The timed `get` finds a stall. `post.result` is then the error that ended the stream too
-        early.
-        """
-        stall = min(self._endpoint.stall_timeout, _LONGEST_TIMER)
-        parser = EventParser(self._endpoint.size_cap // 2, lines=head.lines)
-        piece: Any = None
-        while piece != b"":
-            now = time.monotonic()
-            deadline = min(deadline, now + _CLOSING_SECONDS) if _has_ended(decoder) else deadline
-            left = deadline - now
-            try:
-                piece = post.queue.get(timeout=min(left, stall)) if left > 0 else _out_of_time()
-            except queue.Empty:
-                piece = (
-                    _out_of_time()
-                    if left < stall
-                    else ProviderError(f"no data for {stall:g} s", kind="network")
-                )
-            arrived = bytearray()
-            while piece and isinstance(piece, bytes):  # services send a piece for each event
-                arrived += piece
-                piece = None if len(arrived) > _AT_ONCE or post.queue.empty() else post.queue.get()
-            if self._closed:
-                raise _closed()
-            yield from parser.feed(bytes(arrived))
-            if isinstance(piece, Exception):
-                post.result = piece
-                return
-        yield from parser.finish()
-
-    def _finished(self, decoder: StreamDecoder, post: _Post, call: ModelCall) -> Completion:
-        """Return the completion.
-
-        A broken connection is no error if the service had ended its reply.
-        """
-        broken = (
-            post.result if isinstance(post.result, Exception) and not _has_ended(decoder) else None
-        )
-        try:
-            completion: Completion = decoder.finish()
-        except Exception as error:  # noqa: BLE001 - described by the caller
-            raise broken or error from None
-        if broken and completion.usage.output is None:
-            call.warn(
-                f"the connection to {self._name} broke off after the reply, before the number of its tokens came"
-            )
-        return completion
-
     def count(self, call: ModelCall) -> int:
         """Ask the service how many tokens `call.request` has.
 
         Raises:
             Exception: there is no answer, or the wire is no `CountingWire`.
         """
-        return int(
-            self._asked(
-                self._wire.encode_count(call.request), self._wire.decode_count, call.deadline
-            )
-        )
+        http_call = self._wire.encode_count(call.request)
+        return int(self._ask(http_call, self._wire.decode_count, call.deadline))
 
     def models(self) -> object:
-        """Ask the service for its models, page by page: as `ListingWire.decode_models`, not yet
-        checked.
+        """Ask the service for its models, page by page, and return them unchecked.
+
+        They are as `ListingWire.decode_models` returns them.
 
         Raises:
             NotReady: the wire is no `ListingWire`.
@@ -259,20 +241,33 @@ class HttpProvider:
         """
         if not hasattr(self._wire, "encode_models"):
             raise NotReady("its plugin cannot ask for models")
-        found: dict[str, int] = {}
-        page, decode = b"", self._wire.decode_models
-        for _ in range(_MOST_PAGES):
-            if (http_call := self._wire.encode_models(page)) is None:
-                break
-            models, page = self._asked(http_call, lambda *reply: (dict(decode(*reply)), reply[-1]))
-            found |= models
-        if not found:
-            raise ProviderError(f"{self._name} lists no models", kind="invalid_response")
-        return found
 
-    def _asked(
-        self, http_call: HttpCall, decode: Callable[..., Any], deadline: float = math.inf
+        def decode(
+            status: int,
+            headers: Mapping[str, str],
+            body: bytes,
+        ) -> tuple[Any, bytes]:
+            return dict(self._wire.decode_models(status, headers, body)), body
+
+        models: dict[str, int] = {}
+        page = b""
+        for _ in range(_MOST_PAGES):
+            http_call = self._wire.encode_models(page)
+            if http_call is None:
+                break
+            page_models, page = self._ask(http_call, decode)
+            models |= page_models
+        if not models:
+            raise ProviderError(f"{self._name} lists no models", kind="invalid_response")
+        return models
+
+    def _ask(
+        self,
+        http_call: HttpCall,
+        decode: Callable[..., Any],
+        deadline: float = math.inf,
     ) -> Any:
+        """Send what is no call of a model, and return the decoded answer."""
         with self._posted(http_call, min(deadline, time.monotonic() + _ASKING_SECONDS)) as post:
             post.thread.start()
             post.result = post.queue.get(timeout=post.seconds)
@@ -281,34 +276,33 @@ class HttpProvider:
 
     @contextmanager
     def _posted(
-        self, http_call: HttpCall, deadline: float, *, streams: bool = False
+        self,
+        http_call: HttpCall,
+        deadline: float,
+        *,
+        streams: bool = False,
     ) -> Iterator[_Post]:
-        """Prepare a request.
+        """Prepare a request, which the caller sends.
 
-        The caller sends it and waits; `result` says when that took too long.
+        If the caller waits too long for the result, `result` is the error for that.
         """
         result_queue: ResultQueue = queue.SimpleQueue()
-        arguments = (
-            self._request(checked_result(http_call, HttpCall), streams=streams),
-            self._endpoint,
-            result_queue,
-        )
+        request = self._request(checked_result(http_call, HttpCall), streams=streams)
         connection = self._take_connection(result_queue)
         thread = threading.Thread(
-            target=connection.post, args=arguments, name=f"code-commit {self._name}", daemon=True
+            target=connection.post,
+            args=(request, self._endpoint, result_queue),
+            name=f"code-commit {self._name}",
+            daemon=True,
         )
-        post = _Post(
-            thread,
-            result_queue,
-            max(0.0, min(deadline - time.monotonic(), _LONGEST_TIMER)),
-            _closed(),
-        )
-        del http_call, arguments  # they hold the prompt
+        seconds = max(0.0, min(deadline - time.monotonic(), LONGEST_TIMER))
+        post = _Post(thread, result_queue, seconds, result=aborted())
+        del http_call, request  # they hold the prompt
         try:
-            with STOP.calling(lambda: result_queue.put(_closed())):
+            with STOP.calling(lambda: result_queue.put(aborted())):
                 yield post
         except queue.Empty:
-            post.result = _out_of_time()
+            post.result = out_of_time()
         finally:
             self._give_back(connection, reusable=isinstance(post.result, HttpReply))
 
@@ -316,12 +310,13 @@ class HttpProvider:
         """End the calls under way, from any thread, and close all connections."""
         with self._lock:
             self._closed = True
-            idle, self._idle = self._idle, []
-            busy = list(self._busy.values())
-        for connection in idle:
+            idle_connections = self._idle
+            self._idle = []
+            result_queues = list(self._busy.values())
+        for connection in idle_connections:
             connection.abort()
-        for result_queue in busy:
-            result_queue.put(_closed())
+        for result_queue in result_queues:
+            result_queue.put(aborted())
 
     def _request(self, call: HttpCall, *, streams: bool) -> httpx.Request:
         if not call.path.startswith("/"):  # else it could lead to another host
@@ -329,25 +324,31 @@ class HttpProvider:
         headers = {name.lower(): value for name, value in call.headers.items()}
         if self._key_header in headers:
             raise ValueError(f"provider {self._name}: only the host sets the key header")
-        texts = tuple(_JSON.iterencode(call.body)) if call.method == "POST" else ()
-        length = sum(map(len, _encoded(texts)))
-        headers |= (
-            self._headers | (_STREAM_HEADERS if streams else {}) | {"content-length": str(length)}
-        )
+        texts: tuple[str, ...] = ()
+        if call.method == "POST":
+            texts = tuple(_JSON.iterencode(call.body))
+        headers |= self._headers
+        if streams:
+            headers |= _STREAM_HEADERS
+        headers["content-length"] = str(sum(map(len, _encoded(texts))))
         url = str(self._address).rstrip("/") + call.path
         return httpx.Request(call.method, url, headers=headers, content=_encoded(texts))
 
     def _decoded(self, result: Any, decode: Callable[..., Any]) -> Any:
-        reply = result if isinstance(result, HttpReply) else None
-        if reply is not None:
-            try:
-                return decode(reply.status, reply.headers, reply.body)
-            except Exception as error:  # noqa: BLE001 - described below
-                result = error
-        raise self._described(result, reply, decode)
+        """Return what `decode` makes of a reply; raise an error that came instead."""
+        if not isinstance(result, HttpReply):
+            raise self._described(result, None, decode)
+        try:
+            return decode(result.status, result.headers, result.body)
+        except Exception as error:  # noqa: BLE001 - described below
+            failure = error
+        raise self._described(failure, result, decode)
 
     def _described(
-        self, error: Exception, reply: HttpReply | None, decode: Callable[..., Any]
+        self,
+        error: Exception,
+        reply: HttpReply | None,
+        decode: Callable[..., Any],
     ) -> ProviderError:
         """Return `error` with the name of the service.
 
@@ -355,29 +356,28 @@ class HttpProvider:
         """
         from code_commit.models.http.failures import provider_error
 
-        if (
-            reply is not None
-            and (clean := self._endpoint.redactor.document(reply.body)) is not reply.body
-        ):
+        if reply is None:
+            return provider_error(error, self._name, self._endpoint, None)
+        clean = self._endpoint.redactor.document(reply.body)
+        if clean is not reply.body:
             # The wire may have shortened a key, so that nobody would recognize it.
             reply = replace(reply, body=clean)
             error = ProviderError("the reply contains an API key", kind="invalid_response")
             try:
                 decode(reply.status, reply.headers, clean)
-            except Exception as again:  # noqa: BLE001 - described below
-                error = again
+            except Exception as clean_error:  # noqa: BLE001 - described below
+                error = clean_error
         return provider_error(error, self._name, self._endpoint, reply)
 
     def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
         with self._lock:
             if self._closed:
-                raise _closed()
-            self._ssl_context = self._ssl_context or trust(self._address)
-            connection = (
-                self._idle.pop()
-                if self._idle
-                else HttpConnection(self._ssl_context, proxy_for(self._address))
-            )
+                raise aborted()
+            if self._idle:
+                connection = self._idle.pop()
+            else:
+                self._ssl_context = self._ssl_context or trust(self._address)
+                connection = HttpConnection(self._ssl_context, proxy_for(self._address))
             self._busy[connection] = result_queue
             return connection
 
@@ -390,34 +390,20 @@ class HttpProvider:
         connection.abort()
 
 
-def _has_ended(decoder: StreamDecoder) -> bool:
-    return getattr(decoder, "ended", False) is True
-
-
-def _out_of_time() -> ProviderError:
-    return ProviderError(
-        "the call reached its time limit before the end of the reply", kind="network"
-    )
-
-
-def _closed() -> ProviderError:
-    return ProviderError("the call was aborted", kind="rejected")
-
-
 def _encoded(texts: Iterable[str]) -> Iterator[bytes]:
     """Yield `texts` in UTF-8, in pieces because a prompt may be large.
 
     A lone surrogate becomes `?`: a model may have written it in an earlier turn, and services
     refuse it.
     """
-    held = bytearray()
+    piece = bytearray()
     for text in texts:
         for start in range(0, len(text), _PIECE):
-            held += text[start : start + _PIECE].encode("utf-8", "replace")
-            if len(held) >= _PIECE:
-                yield bytes(held)
-                held.clear()
-    yield bytes(held)
+            piece += text[start : start + _PIECE].encode("utf-8", "replace")
+            if len(piece) >= _PIECE:
+                yield bytes(piece)
+                piece.clear()
+    yield bytes(piece)
 
 
 def _silence_libraries() -> None:

@@ -60,7 +60,7 @@ class EventParser:
                 elif self._data is None and line.startswith(b"data: "):  # nearly all of them
                     self._data = line[6:]
                 else:
-                    yield from self._other(line)
+                    yield from self._unusual(line)
         self._line += piece[end:]
         if len(self._line) > self._cap:
             raise self._too_large()
@@ -88,7 +88,7 @@ class EventParser:
         if self._stray:
             yield StreamEvent("error", bytes(self._stray))
 
-    def _other(self, line: bytes) -> Iterator[StreamEvent]:
+    def _unusual(self, line: bytes) -> Iterator[StreamEvent]:
         """Take a field, or a line of a JSON document that is no event: yield it as an error."""
         if not self._stray and line[:1] != b"{":
             self._field(line)

@@ -125,7 +125,10 @@ def _language(folder: Folder) -> str:
 
 
 def _build(
-    folder: Folder, package: dict[str, Any], scripts: dict[str, str], manager: _Manager
+    folder: Folder,
+    package: dict[str, Any],
+    scripts: dict[str, str],
+    manager: _Manager,
 ) -> str:
     names = [
         name for name in ("typecheck", "type-check", "check-types", "build") if name in scripts
@@ -143,7 +146,10 @@ def _build(
 
 
 def _test(
-    folder: Folder, package: dict[str, Any], scripts: dict[str, str], manager: _Manager
+    folder: Folder,
+    package: dict[str, Any],
+    scripts: dict[str, str],
+    manager: _Manager,
 ) -> str:
     command = "bun run test" if manager.name == "bun" else f"{manager.name} test"
     if _has_test(scripts):

@@ -83,7 +83,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
     for name in ("show", "diff", "path"):
         parsers[name].add_argument(
-            "run", nargs="?", default="latest", metavar="RUN", help=f"{RUN} (default: latest)"
+            "run",
+            nargs="?",
+            default="latest",
+            metavar="RUN",
+            help=f"{RUN} (default: latest)",
         )
     parsers["diff"].add_argument(
         "--attempt", type=_number, metavar="N", help="only the changes of attempt N"
@@ -92,7 +96,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--patch", metavar="FILE", help="write a patch for `git apply` to the new file FILE"
     )
     parsers["prune"].add_argument(
-        "--keep", type=_number, required=True, metavar="N", help="number of runs to keep"
+        "--keep",
+        type=_number,
+        required=True,
+        metavar="N",
+        help="number of runs to keep",
     )
     parsers["export"].add_argument(
         "runs", nargs="*", metavar="RUN", help=f"{RUN}; can be repeated (default: latest)"

@@ -77,7 +77,12 @@ class Task:
 
 
 def build(
-    run: Run, toolbox: Toolbox, task: Task, *, max_turns: int, so_far: Progress
+    run: Run,
+    toolbox: Toolbox,
+    task: Task,
+    *,
+    max_turns: int,
+    so_far: Progress,
 ) -> LoopResult:
     """Let the player and the coach take turns; `so_far` is the progress of an earlier run.
 
@@ -180,7 +185,14 @@ class _Loop:
         costs = report_spent(self.run)
         so_far = fill(messages.SO_FAR, spent=costs) if costs else ""
         turns = str(self.turns)
-        show(self.run, message, style="bold", number=str(turn), turns=turns, spent=so_far)
+        show(
+            self.run,
+            message,
+            style="bold",
+            number=str(turn),
+            turns=turns,
+            spent=so_far,
+        )
 
     def _player(self, feedback: str) -> AgentResult:
         prompt = ""

@@ -69,7 +69,10 @@ def offer_commit_again(plan: Plan) -> Event:
 
 
 def _choose(
-    plan: Plan, question: str, choices: tuple[str, ...], answers: Mapping[str, Event]
+    plan: Plan,
+    question: str,
+    choices: tuple[str, ...],
+    answers: Mapping[str, Event],
 ) -> Event:
     """Ask until the person gives one of `answers`, and carry it out."""
     while True:

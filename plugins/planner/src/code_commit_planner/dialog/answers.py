@@ -74,7 +74,10 @@ def ask_for_words(
 
 
 def understood(
-    answer: str | None, choices: Mapping[Event, Event], *, empty: Event | None = None
+    answer: str | None,
+    choices: Mapping[Event, Event],
+    *,
+    empty: Event | None = None,
 ) -> Event | None:
     """Return which of `choices` an answer means; `empty` is the meaning of a bare Enter."""
     if answer is not None and not answer.strip():

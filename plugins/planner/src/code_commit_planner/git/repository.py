@@ -333,7 +333,11 @@ class Repository:
         self._git("update-index", "-z", "--index-info", stdin=os.fsencode("".join(lines)))
 
     def _git(
-        self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        hooks: bool = False,
     ) -> bytes:
         return self._run.git(*self._at_top, *args, stdin=stdin, check=check, hooks=hooks)
 

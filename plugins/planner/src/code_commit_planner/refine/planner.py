@@ -19,7 +19,12 @@ from code_commit_toolbox.toolbox import Toolbox
 PLANNER_TOOLS = ("read_file", "write_file", "shell", "code_search", "str_replace", "final_output")
 
 
-def review(run: Run, toolbox: Toolbox, words: str, head: Callable[[], str]) -> AgentResult:
+def review(
+    run: Run,
+    toolbox: Toolbox,
+    words: str,
+    head: Callable[[], str],
+) -> AgentResult:
     """Let the planner review the new requirements.
 
     `words` are the person's instructions, `head` is as in `Guard`.

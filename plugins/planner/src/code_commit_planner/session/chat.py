@@ -46,7 +46,13 @@ def chat(run: Run) -> Result:
         run.emit(StateEntered("player"))
         _remember(run)
         result = work(
-            run, toolbox, "player", allow=tools, system=system, prompt=prompt, history=history
+            run,
+            toolbox,
+            "player",
+            allow=tools,
+            system=system,
+            prompt=prompt,
+            history=history,
         )
         history = result.messages
         if result.tampered:

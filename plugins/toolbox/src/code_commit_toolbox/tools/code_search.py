@@ -146,7 +146,11 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
     return files, problems, left_out
 
 
-def _folder_problem(run: Run, folder: str, readable: Sequence[str]) -> str:
+def _folder_problem(
+    run: Run,
+    folder: str,
+    readable: Sequence[str],
+) -> str:
     """Return why `folder` cannot be searched, or ""."""
     if not folder:
         return ""
@@ -160,7 +164,9 @@ def _folder_problem(run: Run, folder: str, readable: Sequence[str]) -> str:
 
 
 def _search(
-    searches: Sequence[Json], files: list[dict[str, Any]], seconds: float
+    searches: Sequence[Json],
+    files: list[dict[str, Any]],
+    seconds: float,
 ) -> tuple[list[dict[str, Any]], str]:
     """Return the matches in order, and a problem, if any.
 
@@ -193,7 +199,10 @@ def _search(
 
 
 def _format_matches(
-    searches: Sequence[Json], rows: list[dict[str, Any]], notes: list[str], limit: int
+    searches: Sequence[Json],
+    rows: list[dict[str, Any]],
+    notes: list[str],
+    limit: int,
 ) -> str:
     lines = []
     for number, search in enumerate(searches):

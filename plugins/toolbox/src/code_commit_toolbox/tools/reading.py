@@ -54,7 +54,12 @@ def read_file(settings: ToolboxSettings) -> Tool:
     )
 
 
-def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
+def lines_of(
+    text: str,
+    first: int,
+    last: int | None,
+    limit: int,
+) -> str:
     """Return lines `first` to `last` of `text`, counted from 1, up to `limit` characters.
 
     If only a part is returned, the last line says which part.
@@ -133,7 +138,11 @@ def list_files(settings: ToolboxSettings) -> Tool:
 
 
 def listing(
-    context: ToolContext, folder: str, patterns: Sequence[str], *, recursive: bool
+    context: ToolContext,
+    folder: str,
+    patterns: Sequence[str],
+    *,
+    recursive: bool,
 ) -> list[str]:
     """Return the matching readable files in `folder`; "" is the root.
 

@@ -27,28 +27,39 @@ _OWNER_CAPABILITIES = ("CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_CHOWN")
 
 
 def isolation(*, network: bool, owner: int) -> list[str]:
-    """Return the options before the mounts of a project whose folder belongs to the user id
-    `owner`.
+    """Return the options that stand before the mounts of a project.
+
+    `owner` is the user id to which the folder of the project belongs.
     """
+    is_root = os.geteuid() == 0
     options = ["--unshare-pid", "--unshare-ipc", "--new-session", "--cap-drop", "ALL"]
     if not network:
         options.append("--unshare-net")
-    if os.geteuid() == 0 and owner != 0:
+    if is_root and owner != 0:
         for capability in _OWNER_CAPABILITIES:
             options += ("--cap-add", capability)
     options += ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     if is_folder("/dev/mqueue"):
         options += ("--mqueue", "/dev/mqueue")
-    graphics = (entry.name for entry in os.scandir("/dev") if entry.name.startswith("nvidia"))
-    for device in (*_DEVICES, *sorted(graphics)):
-        if exists(f"/dev/{device}"):
-            options += ("--dev-bind", f"/dev/{device}", f"/dev/{device}")
-    for name in (*_KERNEL, *(_KERNEL_OF_ROOT if os.geteuid() == 0 else ())):
-        if exists(f"/proc/{name}"):
-            options += ("--ro-bind", f"/proc/{name}", f"/proc/{name}")
+    for device in filter(exists, _device_paths()):
+        options += ("--dev-bind", device, device)
+    kernel = [*_KERNEL]
+    if is_root:
+        kernel += _KERNEL_OF_ROOT
+    for name in kernel:
+        path = f"/proc/{name}"
+        if exists(path):
+            options += ("--ro-bind", path, path)
     for path in filter(exists, _LISTS_OF_KEYS):
         options += ("--ro-bind", "/dev/null", path)  # no device opens on a mount of bubblewrap
     return options
+
+
+def _device_paths() -> list[str]:
+    """Return the devices that processes may use, existing or not."""
+    names = sorted(entry.name for entry in os.scandir("/dev"))
+    nvidia = [name for name in names if name.startswith("nvidia")]
+    return [f"/dev/{name}" for name in (*_DEVICES, *nvidia)]
 
 
 def failure(command: Sequence[str]) -> str:
@@ -59,14 +70,19 @@ def failure(command: Sequence[str]) -> str:
     Raises:
         NotReady: it does not end.
     """
+    attempt = [command[0], "--version"]
     try:
         process = Process(
-            [command[0], "--version"], wrapper=command, cwd=Path("/"), env=os.environ, stdin=b""
+            attempt,
+            wrapper=command,
+            cwd=Path("/"),
+            env=os.environ,
+            stdin=b"",
         )
         with process:
             if process.wait(_SECONDS_TO_PROVE) == 0:
                 return ""
-            message = os.read(process.stderr, _LONGEST_MESSAGE).decode("utf-8", "replace").strip()
+            output = os.read(process.stderr, _LONGEST_MESSAGE)
     except TimeoutError as error:
         raise NotReady(
             f"bubblewrap does not end within {_SECONDS_TO_PROVE} seconds",
@@ -74,4 +90,5 @@ def failure(command: Sequence[str]) -> str:
         ) from error
     except OSError as error:
         return f"bubblewrap does not run: {error}"
+    message = output.decode("utf-8", "replace").strip()
     return f"bubblewrap does not work: {message or process.trouble}"

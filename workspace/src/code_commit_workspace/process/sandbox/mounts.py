@@ -11,7 +11,7 @@ that would show it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -45,7 +45,12 @@ class Mount:
     @property
     def shown(self) -> str:
         """The path outside that a process sees here; "" if it is hidden."""
-        return "" if self.kind == "hidden" else self.source or self.path
+        return "" if self.kind == "hidden" else self.outside
+
+    @property
+    def outside(self) -> str:
+        """The path outside that this mount shows or hides."""
+        return self.source or self.path
 
     def below(self, path: str) -> str:
         """Return the path outside that a process sees at `path`, which is in this mount."""
@@ -62,7 +67,13 @@ class Arrangement:
     mounts: Mapping[str, Mount]
 
 
-def arrange(mounts: Iterable[Mount], *, root: str, private: str, empty: str) -> Arrangement:
+def arrange(
+    mounts: Iterable[Mount],
+    *,
+    root: str,
+    private: str,
+    empty: str,
+) -> Arrangement:
     """Arrange `mounts`; the last mount of a path counts. Mounts that change nothing are left out.
 
     `root` is the project, `private` the folder of the private folders, `empty` an empty file.
@@ -72,74 +83,103 @@ def arrange(mounts: Iterable[Mount], *, root: str, private: str, empty: str) -> 
             too many.
         OSError: a mount point in a private folder cannot be created.
     """
-    wanted = {mount.path: mount for mount in mounts}
-    wanted |= {mount.path: mount for mount in _covers_of_copies(wanted.values())}
-    done = {"/": Mount("/", "read-only")}
+    by_path = {mount.path: mount for mount in mounts}
+    by_path |= {mount.path: mount for mount in _covers_of_copies(by_path.values())}
+    arranged = {"/": Mount("/", "read-only")}
     arguments: list[str] = []
 
     def add(mount: Mount) -> None:
-        done[mount.path] = mount
+        arranged[mount.path] = mount
         arguments.extend(_arguments(mount, empty))
 
-    for mount in sorted(wanted.values(), key=lambda mount: Path(mount.path).parts):
-        above = _nearest(os.path.dirname(mount.path), done)  # noqa: PTH120 - a text
+    for mount in sorted(by_path.values(), key=lambda mount: Path(mount.path).parts):
+        above = _mount_above(mount, arranged)
         if not _changes_something(mount, above):
             continue
         if above.kind == "writable":
-            inside = os.path.relpath(mount.path, above.path)
-            if mount.shown and above.shown and above.below(mount.path) != mount.shown:
-                make_mount_point(above.shown, inside, folder=is_folder(mount.shown))
-            for folder in reversed(Path(inside).parents[:-1]):
-                path = f"{above.path}/{folder}"
-                add(Mount(path, "writable", above.below(path), above.origin))
+            _make_place(mount, above)
+            for folder in _folders_between(above.path, mount.path):
+                add(Mount(folder, "writable", above.below(folder), above.origin))
         add(mount)
-    hidden = [mount.source or mount.path for mount in wanted.values() if mount.kind == "hidden"]
-    check(done, hidden, root=root, private=private)
+    hidden = [mount.outside for mount in by_path.values() if mount.kind == "hidden"]
+    _check(arranged, hidden, root=root, private=private)
     if len(arguments) > MOST_WORDS:
         raise NotReady(
-            f"{len(done)} places need a mount of their own, which is too many",
+            f"{len(arranged)} places need a mount of their own, which is too many",
             hint="remove folders from sandbox.writable and sandbox.readable",
         )
-    return Arrangement(arguments, done)
+    return Arrangement(arguments, arranged)
+
+
+def _make_place(mount: Mount, above: Mount) -> None:
+    """Create the mount point in `above`, unless a process sees the same there anyway."""
+    if mount.shown and above.shown and above.below(mount.path) != mount.shown:
+        inside = os.path.relpath(mount.path, above.path)
+        make_mount_point(above.shown, inside, folder=is_folder(mount.shown))
+
+
+def _folders_between(top: str, path: str) -> list[str]:
+    """Return the folders between `top` and `path`, which is below it; the outermost first."""
+    folders = Path(os.path.relpath(path, top)).parents[:-1]
+    return [f"{top}/{folder}" for folder in reversed(folders)]
 
 
 def _changes_something(mount: Mount, above: Mount) -> bool:
-    """Return whether a process sees something else with `mount` than with `above` alone, in which
-    it is.
+    """Return whether a process sees something else with `mount` than with `above` alone.
+
+    `mount` is at a path in `above`.
     """
     behind = above.below(mount.path)
     if mount.kind == "hidden":
-        return behind == (mount.source or mount.path)  # else nothing of it is seen there
+        return behind == mount.outside  # else nothing of it is seen there
     if above.kind == "hidden" and mount.origin != "user" and mount.shown == mount.path:
         return False  # what is hidden is protected as well
     return mount.kind == "writable" or above.kind != "read-only" or behind != mount.shown
 
 
-def check(done: Mapping[str, Mount], hidden: Iterable[str], *, root: str, private: str) -> None:
-    """Check that no mount of `done` shows a `hidden` path, and that each shows only what its origin
-    may show.
+def _check(
+    arranged: Mapping[str, Mount],
+    hidden: Sequence[str],
+    *,
+    root: str,
+    private: str,
+) -> None:
+    """Check that no mount shows a `hidden` path, and that each shows what its origin may show.
 
     Raises:
         NotReady: one does not.
     """
-    for mount in done.values():
+    for mount in arranged.values():
         if mount.kind == "hidden":
             continue
-        fault = "" if _may_show(mount, root, private) else "which no build may see there"
-        if mount.origin != "user" and _nearest(os.path.dirname(mount.path), done).kind == "hidden":  # noqa: PTH120
-            fault = "in a hidden folder"
-        for path in hidden:
-            if within(mount.shown, path) and mount.origin != "user":
-                fault = "which is hidden"
-            elif within(path, mount.shown) and path != mount.shown:
-                place = os.path.join(mount.path, os.path.relpath(path, mount.shown))  # noqa: PTH118
-                if _nearest(place, done) is mount:
-                    fault = f"with {path} in it, which is hidden"
+        fault = _hidden_in(mount, arranged, hidden)
+        if not fault and not _may_show(mount, root, private):
+            fault = "which no build may see there"
         if fault:
             raise NotReady(
                 f"{mount.path} would show {mount.shown}, {fault}",
                 hint="remove the link or setting that leads there",
             )
+
+
+def _hidden_in(
+    mount: Mount,
+    arranged: Mapping[str, Mount],
+    hidden: Sequence[str],
+) -> str:
+    """Return how `mount` would show what is hidden, or ""."""
+    by_user = mount.origin == "user"
+    for path in hidden:
+        if within(mount.shown, path):
+            if not by_user:
+                return "which is hidden"
+        elif within(path, mount.shown):
+            place = os.path.join(mount.path, os.path.relpath(path, mount.shown))  # noqa: PTH118 - a text
+            if _nearest(place, arranged) is mount:
+                return f"with {path} in it, which is hidden"
+    if not by_user and _mount_above(mount, arranged).kind == "hidden":
+        return "in a hidden folder"
+    return ""
 
 
 def _may_show(mount: Mount, root: str, private: str) -> bool:
@@ -154,20 +194,23 @@ def _may_show(mount: Mount, root: str, private: str) -> bool:
             return True
 
 
-def _nearest(path: str, done: Mapping[str, Mount]) -> Mount:
+def _mount_above(mount: Mount, arranged: Mapping[str, Mount]) -> Mount:
+    """Return the mount in which the mount point is."""
+    return _nearest(os.path.dirname(mount.path), arranged)  # noqa: PTH120 - a text
+
+
+def _nearest(path: str, arranged: Mapping[str, Mount]) -> Mount:
     """Return the mount in which `path` is."""
-    while path not in done:
+    while path not in arranged:
         path = os.path.dirname(path)  # noqa: PTH120 - a text
-    return done[path]
+    return arranged[path]
 
 
 def _covers_of_copies(mounts: Iterable[Mount]) -> list[Mount]:
     """Return what hides a hidden path also where another mount shows it, at a second place."""
     mounts = list(mounts)
     hidden = [mount.path for mount in mounts if mount.kind == "hidden"]
-    copies = [
-        mount for mount in mounts if mount.kind != "hidden" and mount.source not in {"", mount.path}
-    ]
+    copies = [mount for mount in mounts if mount.shown not in {"", mount.path}]
     return [
         Mount(f"{copy.path}{path[len(copy.source) :]}", "hidden", path)
         for copy in copies
@@ -181,6 +224,6 @@ def _arguments(mount: Mount, empty: str) -> tuple[str, ...]:
         return ("--bind", mount.shown, mount.path)
     if mount.kind == "read-only":
         return ("--ro-bind", mount.shown, mount.path)
-    if is_folder(mount.source or mount.path):
+    if is_folder(mount.outside):
         return ("--perms", "0555", "--tmpfs", mount.path)
     return ("--ro-bind", empty, mount.path)

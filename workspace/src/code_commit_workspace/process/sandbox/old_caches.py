@@ -1,5 +1,6 @@
-"""Remove the private caches of projects that are gone, or that were not built in the sandbox for a
-month.
+"""Remove the private caches of projects that are gone or not used.
+
+A project is not used if nothing of it ran in the sandbox for a month.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from code_commit_workspace.files.tree_removal import remove_tree
 from code_commit_workspace.process.sandbox.private_folders import PROJECT, in_use, locked
 
 _DAY = 24 * 60 * 60.0
-_KEPT = 30 * _DAY
+_MONTH = 30 * _DAY
 _STAMP = "looked-for-old-ones"
 _REMOVED = "removed-"
 _NAME = re.compile(r"[0-9a-f]{16}")
@@ -30,16 +31,20 @@ def remove_old_caches(place: Path) -> None:
         if stamp.exists() and abs(time.time() - stamp.stat().st_mtime) < _DAY:
             return
         stamp.touch()
-        # A process that ends meanwhile leaves the rest for the next day.
-        threading.Thread(target=_remove, args=[place], name="old caches", daemon=True).start()
+        thread = threading.Thread(
+            target=_remove,
+            args=[place],
+            name="old caches",
+            daemon=True,
+        )
+        thread.start()  # if the program ends meanwhile, the next day removes the remaining ones
 
 
 def _remove(place: Path) -> None:
     with suppress(OSError):
         with locked(place, fcntl.LOCK_EX | fcntl.LOCK_NB):  # no run begins meanwhile
-            for folder in [
-                entry for entry in place.iterdir() if _NAME.fullmatch(entry.name) and _is_old(entry)
-            ]:
+            named = [folder for folder in place.iterdir() if _NAME.fullmatch(folder.name)]
+            for folder in filter(_is_old, named):
                 folder.rename(place / f"{_REMOVED}{uuid4().hex}")
         for folder in place.glob(f"{_REMOVED}*"):
             if not folder.is_symlink():
@@ -52,11 +57,12 @@ def _is_old(folder: Path) -> bool:
     unused = time.time() - folder.stat().st_mtime  # each run makes and removes a folder in it
     if unused < _DAY or in_use(folder):
         return False
-    return unused > _KEPT or _project_is_gone(folder)
+    return unused > _MONTH or _project_is_gone(folder)
 
 
 def _project_is_gone(folder: Path) -> bool:
     try:
-        return not Path(os.fsdecode((folder / PROJECT).read_bytes())).is_dir()
+        project = os.fsdecode((folder / PROJECT).read_bytes())
+        return not Path(project).is_dir()
     except (OSError, ValueError):
         return False  # unknown: made by an earlier version

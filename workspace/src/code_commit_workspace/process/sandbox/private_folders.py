@@ -38,31 +38,31 @@ class PrivateFolders:
             NotReady: they cannot be created.
         """
         place = private_place(root, environ)
+        folder = place / blake2b(os.fsencode(root), digest_size=8).hexdigest()
         try:
-            folder = place / blake2b(os.fsencode(root), digest_size=8).hexdigest()
             # `parents` have the umask's mode.
-            for each in (place.parent.parent, place.parent, place):
-                if not exists(each):
-                    each.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for above in (place.parent.parent, place.parent, place):
+                if not exists(above):
+                    above.mkdir(mode=0o700, parents=True, exist_ok=True)
             with locked(place, fcntl.LOCK_SH):  # `old_caches` removes none meanwhile
-                folder.mkdir(mode=0o700, exist_ok=True)
-                (folder / "cache").mkdir(mode=0o700, exist_ok=True)
-                (folder / "cache").chmod(0o700)  # an earlier process may have closed it
-                if not (folder / PROJECT).exists():
-                    (folder / PROJECT).write_bytes(os.fsencode(root))
+                cache = _cache_of(root, folder)
                 run, handle = _new_run(folder)
-            for name in ("tmp", "var-tmp"):
-                (run / name).mkdir()
-                (run / name).chmod(0o1777)  # nobody else can enter the folder above
-            (run / "empty").touch(mode=0o444)
+            temporary = run / "tmp"
+            other_temporary = run / "var-tmp"
+            for shared in (temporary, other_temporary):
+                shared.mkdir()
+                shared.chmod(0o1777)  # nobody else can enter the folder above
+            empty = run / "empty"
+            empty.touch(mode=0o444)
         except OSError as error:
             raise NotReady(
                 f"private temporary folders cannot be created in {place}: {error.strerror}",
                 hint="set XDG_CACHE_HOME to a writable folder outside the project",
             ) from error
-        self.cache = str(folder / "cache")
-        self.temporary, self.other_temporary = str(run / "tmp"), str(run / "var-tmp")
-        self.empty = str(run / "empty")
+        self.cache = str(cache)
+        self.temporary = str(temporary)
+        self.other_temporary = str(other_temporary)
+        self.empty = str(empty)
         self.close = weakref.finalize(self, _remove_run, run, handle)
 
 
@@ -106,31 +106,31 @@ def make_mount_point(base: str, path: str, *, folder: bool) -> None:
 
 
 def _make_mount_point(base: str, path: str, *, folder: bool) -> None:
-    *above, name = Path(path).parts
+    parts = Path(path).parts
+    folders = parts if folder else parts[:-1]
     handle = os.open(base, FOLDER)
     try:
-        for part in [*above, name] if folder else above:
-            _remove_unless(stat.S_ISDIR, part, handle)
-            below = _open_anyway(handle, part)
+        for name in folders:
+            _remove_unless(stat.S_ISDIR, name, handle)
+            below = _open_anyway(handle, name)
             os.close(handle)
             handle = below
         if not folder:
-            _remove_unless(stat.S_ISREG, name, handle)
-            os.close(
-                os.open(
-                    name,
-                    os.O_CREAT | os.O_NOFOLLOW | os.O_WRONLY | os.O_CLOEXEC,
-                    0o600,
-                    dir_fd=handle,
-                )
-            )
+            _make_file(handle, parts[-1])
     finally:
         os.close(handle)
 
 
+def _make_file(parent: int, name: str) -> None:
+    _remove_unless(stat.S_ISREG, name, parent)
+    flags = os.O_CREAT | os.O_NOFOLLOW | os.O_WRONLY | os.O_CLOEXEC
+    os.close(os.open(name, flags, 0o600, dir_fd=parent))
+
+
 def _open_anyway(parent: int, name: str) -> int:
-    """Return a handle on the folder `name`, which is no link, as `open_folder` does; let its owner
-    enter it.
+    """Return a handle on the folder `name`, as `open_folder` does; let its owner enter it.
+
+    The folder is no link.
     """
     try:
         return open_folder(parent, name)
@@ -139,14 +139,21 @@ def _open_anyway(parent: int, name: str) -> int:
         return open_folder(parent, name)
 
 
-def _remove_unless(expected: Callable[[int], bool], name: str, folder: int) -> None:
+def _remove_unless(
+    expected: Callable[[int], bool],
+    name: str,
+    folder: int,
+) -> None:
+    """Remove `name` in `folder` if its mode is not `expected`."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return
-    if stat.S_ISDIR(mode) and not expected(mode):
+    if expected(mode):
+        return
+    if stat.S_ISDIR(mode):
         remove_tree(name, dir_fd=folder)
-    elif not expected(mode):
+    else:
         os.unlink(name, dir_fd=folder)
 
 
@@ -175,17 +182,34 @@ def in_use(folder: Path) -> bool:
     return False
 
 
+def _cache_of(root: str, folder: Path) -> Path:
+    """Create the folder of the project `root` and the cache in it; return the cache."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    cache = folder / "cache"
+    cache.mkdir(mode=0o700, exist_ok=True)
+    cache.chmod(0o700)  # an earlier process may have closed it
+    project = folder / PROJECT
+    if not project.exists():
+        project.write_bytes(os.fsencode(root))
+    return cache
+
+
 def _new_run(folder: Path) -> tuple[Path, int]:
     """Create a folder for one run and lock it; remove the folders of killed runs."""
     with locked(folder, fcntl.LOCK_EX):
-        for left in folder.glob(f"{_RUN}*"):
+        for earlier_run in folder.glob(f"{_RUN}*"):
             with suppress(OSError):
-                _remove_run(left, _lock_of(left))
+                _remove_run(earlier_run, _lock_of(earlier_run))
         run = Path(tempfile.mkdtemp(prefix=_RUN, dir=folder))
         return run, _lock_of(run)
 
 
 def _lock_of(run: Path) -> int:
+    """Return a handle on the folder `run` that holds its lock.
+
+    Raises:
+        OSError: another process holds it.
+    """
     handle = os.open(run, FOLDER)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -12,7 +12,8 @@ from code_commit_workspace.files.path_text import within
 _READ_ONLY = re.compile(r"EROFS|read-only file ?system", re.IGNORECASE)
 # npm, pnpm, Yarn and Maven report nothing more.
 _ABSENT = re.compile(
-    r"ENOENT|no such file or directory|could not create local repository|failed to create parent directories",
+    r"ENOENT|no such file or directory"
+    r"|could not create local repository|failed to create parent directories",
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]+://\S+", re.IGNORECASE)
@@ -22,25 +23,27 @@ _LINES_BEFORE = 3  # cargo prints the path above the reason
 _DEEP = {".config": 2, ".local": 3, ".cargo": 2}  # folders that many programs share
 # Files and folders from which other programs run code outside of the sandbox: no advice names them.
 _RUN_BY_OTHERS = (
-    *(
-        ".bashrc",
-        ".bash_profile",
-        ".bash_login",
-        ".bash_logout",
-        ".profile",
-        ".zshrc",
-        ".zshenv",
-        ".zprofile",
-    ),
-    *(
-        ".gitconfig",
-        ".config/git",
-        ".config/fish",
-        ".config/systemd",
-        ".config/autostart",
-        ".config/environment.d",
-    ),
-    *(".local/bin", ".local/lib", ".cargo/bin", ".pyenv", ".vim", ".vimrc", "bin"),
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".gitconfig",
+    ".config/git",
+    ".config/fish",
+    ".config/systemd",
+    ".config/autostart",
+    ".config/environment.d",
+    ".local/bin",
+    ".local/lib",
+    ".cargo/bin",
+    ".pyenv",
+    ".vim",
+    ".vimrc",
+    "bin",
 )
 
 
@@ -52,72 +55,80 @@ def read_only_advice(
     writable: Iterable[str],
     may_open: Callable[[str], bool],
 ) -> str:
-    """Return one line with what the user can do if `output` shows a failed write to a read-only
-    place; else "".
+    """Return one line with what the user can do if `output` shows a failed write, else "".
 
-    `~` is the first of `homes`; `may_open` returns whether `sandbox.writable` may name a folder.
+    It failed because the place is read-only in the sandbox. `~` is the first of `homes`;
+    `may_open` returns whether `sandbox.writable` may name a folder.
     """
     lines = output.splitlines()
     opened = (project, *writable)
     for number, line in enumerate(lines):
         if _READ_ONLY.search(line):
-            around = reversed(lines[max(0, number - _LINES_BEFORE) : number + 1])
-            found = next((path for each in around for path in _paths(each)), "")
-            if found and not within(found, project):
-                return _how_to_open(found, homes, may_open)
-            kept = "other files of the project" if found else "everything outside the project"
-            return (
-                f"the sandbox keeps .git, build.sh and {kept} read-only: {' '.join(line.split())}"
-            )
+            path = _last_path(lines[max(0, number - _LINES_BEFORE) : number + 1])
+            if path and not within(path, project):
+                return _how_to_open(path, homes, may_open)
+            places = "other files of the project" if path else "everything outside the project"
+            reason = " ".join(line.split())
+            return f"the sandbox keeps .git, build.sh and {places} read-only: {reason}"
         if _ABSENT.search(line):
             for path in _paths(line):
                 home = _home(path, homes)  # a home folder may lie in /tmp
-                outside = not any(
-                    within(path, each) for each in opened if within(each, home or "/")
-                )
-                if outside and not exists(path) and (home or "mkdir" in line):
+                above = [folder for folder in opened if within(folder, home or "/")]
+                is_opened = any(within(path, folder) for folder in above)
+                if not is_opened and not exists(path) and (home or "mkdir" in line):
                     return _how_to_open(path, homes, may_open)
     return ""
 
 
+def _last_path(lines: Sequence[str]) -> str:
+    """Return the first path in the last of `lines` that has one, or ""."""
+    return next((path for line in reversed(lines) for path in _paths(line)), "")
+
+
 def _paths(line: str) -> Iterator[str]:
     text = _ADDRESS.sub("", line)
-    for found in (*_QUOTED.findall(text), *_PLAIN.findall(_QUOTED.sub("", text))):
-        path = found.rstrip("/.")
-        if path:
-            yield path
+    quoted = _QUOTED.findall(text)
+    plain = _PLAIN.findall(_QUOTED.sub("", text))
+    yield from filter(None, (path.rstrip("/.") for path in (*quoted, *plain)))
 
 
 def _home(path: str, homes: Sequence[str]) -> str:
     return next((home for home in homes if within(path, home)), "")
 
 
-def _how_to_open(path: str, homes: Sequence[str], may_open: Callable[[str], bool]) -> str:
+def _how_to_open(
+    path: str,
+    homes: Sequence[str],
+    may_open: Callable[[str], bool],
+) -> str:
+    """Return the advice for a write to `path`."""
     folder = next(filter(may_open, _folders(path, _home(path, homes))), "")
     if not folder:
         return (
-            f"{path} cannot be written in the sandbox; change the build to write inside the project, "
-            "for example to a virtual environment there"
+            f"{path} cannot be written in the sandbox; change the build to write inside the "
+            "project, for example to a virtual environment there"
         )
     if within(folder, homes[0]):
         folder = f"~/{Path(folder).relative_to(homes[0])}"
     return (
-        f"{path} cannot be written in the sandbox; if builds need it, create the folder and add this to your own "
-        f'configuration: sandbox.writable = ["{folder}"]'
+        f"{path} cannot be written in the sandbox; if builds need it, create the folder and add "
+        f'this to your own configuration: sandbox.writable = ["{folder}"]'
     )
 
 
 def _folders(path: str, home: str) -> Iterator[str]:
-    """Yield the folders that could be opened for a write to `path`: in a home folder, the outermost
-    first.
+    """Yield the folders that could be opened for a write to `path`.
+
+    In a home folder, they are all folders on the way, the outermost first.
     """
     if not home:
         yield str(Path(path).parent)
         return
     parts = Path(path).relative_to(home).parts
-    for depth in range(_DEEP.get(parts[0], 1) if parts else 1, len(parts) + 1):
-        folder = Path(home, *parts[:depth])
-        if not any(
-            within(str(folder), f"{home}/{name}") for name in _RUN_BY_OTHERS
-        ) and not is_file(folder):
-            yield str(folder)
+    if not parts:
+        return
+    for depth in range(_DEEP.get(parts[0], 1), len(parts) + 1):
+        folder = str(Path(home, *parts[:depth]))
+        is_run = any(within(folder, f"{home}/{name}") for name in _RUN_BY_OTHERS)
+        if not is_run and not is_file(folder):
+            yield folder

@@ -1,9 +1,9 @@
-"""The sandbox: bubblewrap, with a view of the machine in which only the project and private folders
-are writable.
+"""The sandbox: bubblewrap, with a view of the machine that is mostly read-only.
 
-Keys are hidden, and files that check the next response are read-only. A process has its own process
-table, so that it sees no other process and no child survives it, its own terminals, its own shared
-memory, and no access to services that could start programs outside.
+Only the project and private folders are writable. Keys are hidden, and files that check the next
+response are read-only. A process has its own process table, so that it sees no other process and no
+child survives it. It has its own terminals, its own shared memory, and no access to services that
+could start programs outside.
 """
 
 from __future__ import annotations
@@ -93,24 +93,28 @@ class Sandbox:
         """
         for folder in ("/", *homes()):
             if within(folder, self._root):
-                what = (
-                    "is the root of the file system"
-                    if folder == "/"
-                    else f"is or holds the home folder {folder}"
-                )
+                fault = f"is or holds the home folder {folder}"
+                if folder == "/":
+                    fault = "is the root of the file system"
                 raise NotReady(
-                    f"the project {self._root} {what}: the sandbox cannot protect it",
+                    f"the project {self._root} {fault}: the sandbox cannot protect it",
                     hint="work in a subfolder, or pass --sandbox off",
                 )
         for path in self._project.hidden_paths():
             if within(self._root, path):
                 raise NotReady(
                     f"the project {self._root} is in {path}, which builds cannot see or change",
-                    hint="use a folder or file in the project instead of a link to a folder above it",
+                    hint="use a folder or file in the project instead of a link to a folder "
+                    "above it",
                 )
         self._check_opened()
 
     def _check_opened(self) -> None:
+        """Check what the user opens.
+
+        Raises:
+            NotReady: a process could see what is hidden, or act outside of the sandbox.
+        """
         hidden = real_paths(self._project.hidden)
         for opened in (*self._project.writable, *self._project.readable):
             if any(within(opened, path) for path in hidden):
@@ -124,15 +128,16 @@ class Sandbox:
                 hint="remove it from your configuration",
             )
         for opened in self._project.writable:
-            if found := self._fault_of_opening(opened, homes()):
-                raise NotReady(f"sandbox.writable: {opened} {found[0]}", hint=found[1])
+            refusal = self._fault_of_opening(opened, homes())
+            if refusal is not None:
+                fault, hint = refusal
+                raise NotReady(f"sandbox.writable: {opened} {fault}", hint=hint)
 
     def _fault_of_opening(self, opened: str, home_folders: Sequence[str]) -> tuple[str, str] | None:
-        hidden = [str(path) for path in self._project.hidden]
         return fault_of_opening(
             opened,
             homes=home_folders,
-            hidden=hidden,
+            hidden=[str(path) for path in self._project.hidden],
             private=str(private_place(self._root, os.environ)),
         )
 
@@ -168,22 +173,31 @@ class Sandbox:
         Unlike `place_hiding`, this tries nothing.
         """
         areas = ("/tmp", "/var/tmp", *(f"{home}/.cache" for home in homes()))  # noqa: S108 - they become private
-        for way in _ways(path):
-            in_area = any(within(way, area) for area in areas) and not within(way, self._root)
-            if in_area or any(within(way, hidden) for hidden in self._project.hidden_paths()):
+        for spelling in _spellings(path):
+            in_area = any(within(spelling, area) for area in areas)
+            if in_area and not within(spelling, self._root):
+                return True
+            if any(within(spelling, hidden) for hidden in self._project.hidden_paths()):
                 return True
         return False
 
     def place_hiding(self, path: str) -> str:
         """Return the mount that hides the file `path`, or an empty text. Call `why_not` first."""
-        for way in _ways(path):
-            mount = next(
-                (found for folder in _above(way) if (found := self._mounted.get(folder))), None
-            )
-            shown = mount.below(way) if mount else way
-            if mount and (not shown or not exists(shown)):
+        for spelling in _spellings(path):
+            mount = self._mount_of(spelling)
+            if mount is None:
+                continue
+            shown = mount.below(spelling)
+            if not shown or not exists(shown):
                 return mount.path
         return ""
+
+    def _mount_of(self, path: str) -> Mount | None:
+        """Return the mount in which `path` is, if any."""
+        for place in (path, *map(str, Path(path).parents)):
+            if place in self._mounted:
+                return self._mounted[place]
+        return None
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return `env` for a process in the sandbox."""
@@ -195,16 +209,20 @@ class Sandbox:
 
     def advice(self, output: str) -> str:
         """See `read_only_advice`."""
-        known = [home_folder(os.environ), *homes()]
-        stores = tuple(credential_stores(known))
+        home_folders = [home_folder(os.environ), *homes()]
+        stores = tuple(credential_stores(home_folders))
 
         def may_open(folder: str) -> bool:
-            inside = any(within(folder, store) for store in stores)
-            return not inside and self._fault_of_opening(os.path.realpath(folder), known) is None
+            if any(within(folder, store) for store in stores):
+                return False
+            return self._fault_of_opening(os.path.realpath(folder), home_folders) is None
 
-        writable = ("/tmp", "/var/tmp", self._cache, *self._project.writable)  # noqa: S108 - they are private
         return read_only_advice(
-            output, project=self._root, homes=known, writable=writable, may_open=may_open
+            output,
+            project=self._root,
+            homes=home_folders,
+            writable=("/tmp", "/var/tmp", self._cache, *self._project.writable),  # noqa: S108 - they are private
+            may_open=may_open,
         )
 
     def close(self) -> None:
@@ -228,8 +246,9 @@ class Sandbox:
             return "bubblewrap (bwrap) is not installed"
         owner = os.stat(self._root).st_uid  # noqa: PTH116 - a text
         isolation = [program, *bubblewrap.isolation(network=self._network, owner=owner)]
-        # Root may need a user namespace.
-        bases = [isolation, [*isolation, "--unshare-user"]] if os.geteuid() == 0 else [isolation]
+        bases = [isolation]
+        if os.geteuid() == 0:
+            bases.append([*isolation, "--unshare-user"])  # root may need a user namespace
         fault = self._try(bases)
         if fault is None:
             return ""
@@ -239,8 +258,9 @@ class Sandbox:
         raise fault
 
     def _try(self, bases: Iterable[list[str]]) -> NotReady | None:
-        """Set the command to the first of `bases` that works with the mounts; return why none does,
-        or None.
+        """Set the command to the first of `bases` that works with the mounts.
+
+        Return why none does, or None.
         """
         try:
             mounts = self._mounts()
@@ -263,25 +283,23 @@ class Sandbox:
         )
 
     def _mounts(self) -> list[str]:
+        """Create the private folders; return the mounts as arguments of bubblewrap."""
         self._folders = PrivateFolders(self._root, os.environ)
         private = private_place(self._root, os.environ)
         remove_old_caches(private)
         view = view_of(self._project, self._folders)
         self._cache, self._store = view.cache, view.store
         self.unprotected = view.unprotected or why_unfiltered()
-        arranged = arrange(
+        arrangement = arrange(
             view.mounts, root=self._root, private=str(private), empty=self._folders.empty
         )
-        self._mounted = arranged.mounts
+        self._mounted = arrangement.mounts
         link_configurations(self._folders.cache, home_folder(os.environ))
-        return arranged.arguments
+        return arrangement.arguments
 
 
-def _ways(path: str) -> list[str]:
+def _spellings(path: str) -> list[str]:
     """Return a path as it is written and as it is without links: a process needs both."""
-    return list(dict.fromkeys((os.path.abspath(path), os.path.realpath(path))))  # noqa: PTH100 - it may be a link
-
-
-def _above(path: str) -> list[str]:
-    """Return `path` and the folders above it, from the deepest."""
-    return [path, *map(str, Path(path).parents)]
+    written = os.path.abspath(path)  # noqa: PTH100 - it may be a link
+    real = os.path.realpath(path)
+    return [written] if real == written else [written, real]

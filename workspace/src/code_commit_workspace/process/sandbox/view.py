@@ -1,5 +1,4 @@
-"""Collect what the processes of a sandbox see: the mounts that differ from a read-only view of the
-machine.
+"""Collect what the processes of a sandbox see, as mounts over a read-only view of the machine.
 
 A path of the project is only taken as it is: what is behind a link is never mounted, because
 whoever wrote the link would choose what is seen.
@@ -12,7 +11,7 @@ import pwd
 import site
 import stat
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,12 +63,16 @@ class Project:
 
     def hidden_paths(self) -> list[str]:
         """Return the existing real paths that no process may see."""
-        shown = (*self.writable, *self.readable)
-        stores = (path for path in places_to_hide(credential_stores(homes())) if path not in shown)
-        hidden = [*places_to_hide((*self.hidden, *service_sockets(os.environ))), *stores]
+        opened = (*self.writable, *self.readable)
+
+        def unless_opened(paths: Iterable[str]) -> list[str]:
+            return [path for path in places_to_hide(paths) if path not in opened]
+
+        hidden = places_to_hide((*self.hidden, *service_sockets(os.environ)))
+        hidden += unless_opened(credential_stores(homes()))
         table = read_mount_table()
         elsewhere = (*second_places(hidden, table), *views_of_processes(table))
-        return [*hidden, *(path for path in places_to_hide(elsewhere) if path not in shown)]
+        return hidden + unless_opened(elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +105,11 @@ def view_of(project: Project, private: PrivateFolders) -> View:
     areas |= {path: source for path, source in shared if is_plain_folder(path)}
     mounts = [
         Mount(path, "read-only")
-        for path in (home, sys.prefix, *_programs(project, set(areas)))
+        for path in (home, sys.prefix, *_programs(project, areas))
         if any(within(path, area) and path != area for area in areas)
     ]
     mounts += (Mount(path, "writable", source, "private") for path, source in areas.items())
-    for name in _SHARED_CACHES:
-        source = os.path.realpath(f"{real_cache}/{name}")
-        if is_plain_folder(source):
-            mounts.append(Mount(f"{cache}/{name}", "read-only", source))
+    mounts += _downloads(real_cache, cache)
     store = _store(project.root, home, cache)
     if store:
         make_mount_point(private.cache, "pnpm-store", folder=True)
@@ -119,8 +119,17 @@ def view_of(project: Project, private: PrivateFolders) -> View:
         mounts += (Mount(folder, "read-only") for folder in _path_folders() if within(folder, path))
     mounts.append(Mount(project.root, "writable", origin="project"))
     fixed, unprotected = _fixed(project)
-    mounts += (*fixed, *_covered(project))
+    mounts += fixed
+    mounts += _covers(project)
     return View(tuple(mounts), cache, store, unprotected)
+
+
+def _downloads(real_cache: str, cache: str) -> Iterator[Mount]:
+    """Yield the mounts that show large downloads of the user's cache in the one at `cache`."""
+    for name in _SHARED_CACHES:
+        source = os.path.realpath(f"{real_cache}/{name}")
+        if is_plain_folder(source):
+            yield Mount(f"{cache}/{name}", "read-only", source)
 
 
 def homes() -> list[str]:
@@ -147,14 +156,15 @@ def places_to_hide(paths: Iterable[str | Path]) -> list[str]:
 
 
 def _place_to_hide(path: str) -> str:
+    """Return the place that hides the real path `path`, or "" if nobody can reach it."""
     try:
-        # A real path that is a link is a loop.
-        return "" if stat.S_ISLNK(os.lstat(path).st_mode) else path
+        mode = os.lstat(path).st_mode
     except PermissionError:
         above = next(str(folder) for folder in Path(path).parents if lexists(folder))
         return "" if os.access(above, os.X_OK, effective_ids=True) else above
     except OSError:
         return ""
+    return "" if stat.S_ISLNK(mode) else path  # a real path that is a link is a loop
 
 
 def _store(root: str, home: str, cache: str) -> str:
@@ -166,32 +176,31 @@ def _store(root: str, home: str, cache: str) -> str:
     store = pnpm_store(os.environ, home)
     if not is_plain_folder(store) or os.path.realpath(store) != store:
         return ""
-    inside = any(within(store, area) for area in (cache, root))
-    return store if within(store, home) and not inside else ""
+    if within(store, cache) or within(store, root):
+        return ""  # it is writable there
+    return store if within(store, home) else ""
 
 
 def _fixed(project: Project) -> tuple[list[Mount], str]:
-    """Return the read-only mounts in the project and in other writable folders, and what they do
-    not protect.
-    """
-    elsewhere = (
-        path for path in real_paths((*project.protected, *_own_code(project.root))) if lexists(path)
-    )
+    """Return the read-only mounts in writable folders, and what they do not protect."""
+    elsewhere = filter(lexists, real_paths((*project.protected, *_own_code(project.root))))
     mounts = [Mount(path, "read-only") for path in elsewhere if not within(project.root, path)]
-    repositories = [f"{folder}/.git" for folder in project.repositories()]
+    git_folders = (f"{folder}/.git" for folder in project.repositories())
     with ProjectTree(Path(project.root)) as tree:
-        plain = [part for name in repositories if (part := _plain_part(tree, name))]
-        protected = _first_few(plain[:_MOST_REPOSITORIES], _MOUNTS_OF_REPOSITORIES)
-        rules = [part for name in project.read_only() if (part := _plain_part(tree, name))]
+        repositories = _plain_parts(tree, git_folders)
+        rules = _plain_parts(tree, project.read_only())
+    protected = _first_few(repositories[:_MOST_REPOSITORIES], _MOUNTS_OF_REPOSITORIES)
     names = (*protected, *_first_few(rules, _MOUNTS_OF_RULES))
     mounts += (Mount(f"{project.root}/{name}", "read-only", origin="project") for name in names)
-    if len(protected) == len(plain):
-        return mounts, ""
-    return mounts, f"only {len(protected)} of {len(plain)} nested git repositories are protected"
+    unprotected = ""
+    if len(protected) < len(repositories):
+        figures = f"{len(protected)} of {len(repositories)}"
+        unprotected = f"only {figures} nested git repositories are protected"
+    return mounts, unprotected
 
 
 def _first_few(names: Sequence[str], most: int) -> list[str]:
-    """Return the `names`, the shortest paths first, that need no more than `most` mounts together."""
+    """Return the `names` that need at most `most` mounts together, the shortest paths first."""
     places: set[str] = set()
     few: list[str] = []
     for name in sorted(names, key=lambda name: name.count("/")):
@@ -203,6 +212,11 @@ def _first_few(names: Sequence[str], most: int) -> list[str]:
     return few
 
 
+def _plain_parts(tree: ProjectTree, names: Iterable[str]) -> list[str]:
+    """Return what `_plain_part` returns for each name, without empty ones."""
+    return [part for part in (_plain_part(tree, name) for name in names) if part]
+
+
 def _plain_part(tree: ProjectTree, name: str) -> str:
     """Return `name` if it is a file or folder of the project without a link on the way, else "".
 
@@ -211,56 +225,63 @@ def _plain_part(tree: ProjectTree, name: str) -> str:
     try:
         status = tree.lstat(name)
     except PermissionError:
-        return _plain_part(tree, name.rpartition("/")[0]) if "/" in name else ""
+        above = name.rpartition("/")[0]
+        return _plain_part(tree, above) if above else ""
     except OSError:
         return ""
-    plain = status is not None and (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode))
-    return name if plain else ""
+    if status is None:
+        return ""
+    is_plain = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
+    return name if is_plain else ""
 
 
-def _covered(project: Project) -> Iterator[Mount]:
-    """Yield hidden paths, and those that the user opens nevertheless, without the sockets in them."""
+def _covers(project: Project) -> Iterator[Mount]:
+    """Yield mounts of hidden paths, and of those that the user opens nevertheless.
+
+    In the latter, the sockets stay hidden.
+    """
     for path in project.hidden_paths():
         yield Mount(path, "hidden")
     for path in filter(lexists, project.readable):
         yield Mount(path, "read-only", origin="user")
-    stores = {*places_to_hide(credential_stores(homes()))} if project.writable else set()
-    for shown in (*project.readable, *(path for path in project.writable if path in stores)):
-        for path, status in files_below(shown):
+    opened = [*project.readable]
+    if project.writable:
+        stores = set(places_to_hide(credential_stores(homes())))
+        opened += (path for path in project.writable if path in stores)
+    for folder in opened:
+        for path, status in files_below(folder):
             if stat.S_ISSOCK(status.st_mode):
                 yield Mount(path, "hidden")
 
 
 def _path_folders() -> list[str]:
-    return list(
-        filter(
-            is_folder, real_paths(folder for folder in os.get_exec_path() if folder.startswith("/"))
-        )
-    )
+    """Return the real paths of the folders of PATH."""
+    absolute = (folder for folder in os.get_exec_path() if folder.startswith("/"))
+    return [folder for folder in real_paths(absolute) if is_folder(folder)]
 
 
-def _programs(project: Project, areas: Collection[str]) -> Iterator[str]:
-    """Yield the folders of PATH outside of the project; for `…/bin`, yield the parent, which has
-    its libraries.
+def _programs(project: Project, areas: Container[str]) -> Iterator[str]:
+    """Yield the folders of PATH outside of the project; for `…/bin`, yield its parent.
+
+    The parent has the libraries of the programs. It is not one of `areas`, which are private.
 
     A folder to which a link in the project leads is left out: whoever wrote the link would choose
     what is seen.
     """
     root = project.root
     trusted = trusted_path(Path(root), writable=project.writable).split(os.pathsep)
-    for real in filter(is_folder, real_paths(filter(os.path.isabs, trusted))):
-        if not within(root, real):
-            above, name = os.path.split(real)
-            yield (
-                above
-                if name in {"bin", "sbin"} and above not in areas and not within(root, above)
-                else real
-            )
+    for folder in filter(is_folder, real_paths(filter(os.path.isabs, trusted))):
+        if within(root, folder):
+            continue
+        above, name = os.path.split(folder)
+        if name in {"bin", "sbin"} and above not in areas and not within(root, above):
+            yield above
+        else:
+            yield folder
 
 
 def _own_code(root: str) -> Iterator[str]:
-    """Yield the real paths of this interpreter, of the folders that it imports from, and of our
-    packages.
+    """Yield the real paths of this interpreter, of what it imports from, and of our packages.
 
     A process that could change them would run its own code outside of the sandbox. What is outside
     of the project, but behind a link in it, is left out: whoever wrote the link would choose what
@@ -274,17 +295,12 @@ def _own_code(root: str) -> Iterator[str]:
         sys.base_prefix,
         *filter(os.path.isabs, sys.path),
     }
-    ours = [
-        sys.modules.get(name)
-        for name in tuple(sys.modules)
-        if name.startswith("code_commit") and "." not in name
-    ]
-    folders |= {
-        str(Path(file).parent) for module in ours if (file := getattr(module, "__file__", None))
-    }
-    ends = {os.path.realpath(folder): folder for folder in folders}
-    yield from sorted(
-        real
-        for real, path in ends.items()
-        if within(real, root) or not leads_through(path, (root,))
-    )
+    for name, module in sys.modules.copy().items():
+        if name.startswith("code_commit") and "." not in name:
+            file = getattr(module, "__file__", None)
+            if file:
+                folders.add(str(Path(file).parent))
+    by_real_path = {os.path.realpath(folder): folder for folder in folders}
+    for real, folder in sorted(by_real_path.items()):
+        if within(real, root) or not leads_through(folder, (root,)):
+            yield real
