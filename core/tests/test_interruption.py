@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -322,6 +323,31 @@ def test_a_sink_that_blocks_delays_the_end_by_a_second_or_two(project, tmp_path)
         begin = time.monotonic()
         interrupt(process, signal.SIGINT)
     assert time.monotonic() - begin < 10  # the limit is 15 s without a signal
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
+def test_an_interrupted_run_whose_output_nobody_reads_says_so(project):
+    reader, writer = os.pipe()
+    with ScriptedServer([Reply(fault="hang")]) as server:
+        environ = {"OPENAI_API_KEY": KEY, **server.environment()}
+        with project.start(
+            "--model", "gpt-5", "--json", "--quiet", environ=environ, stdout=writer
+        ) as process:
+            while b"call.started" not in os.read(reader, 65536):
+                assert process.poll() is None
+            # Another description of the pipe: the command's own must go on to block.
+            filling = os.open(f"/proc/self/fd/{writer}", os.O_WRONLY | os.O_NONBLOCK)
+            with suppress(BlockingIOError):
+                while True:
+                    os.write(filling, b" " * 512)
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.7)
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=60)
+    for descriptor in (reader, writer, filling):
+        os.close(descriptor)
+    assert (process.returncode, stderr[:22]) == (130, b"error: interrupted, at")
+    assert json.loads((project.run_folder / "run.json").read_bytes())["exit_code"] == 130
 
 
 GIT = """#!/bin/sh

@@ -139,3 +139,20 @@ def test_ctrl_c_ends_a_question(terminal):
     person.until("question 1")
     person.process.send_signal(signal.SIGINT)
     assert person.process.wait(60) == 130
+
+
+def test_a_signal_ends_the_editor(terminal, tmp_path):
+    editor = tmp_path / "editor"
+    editor.write_text(
+        "#!/bin/sh\ntrap 'echo the editor ends; exit 1' TERM\n"
+        "echo editing\nwhile :; do sleep 0.05; done\n"
+    )
+    editor.chmod(0o755)
+    person = terminal("a draft", first=LISTENING, EDITOR=str(editor), VISUAL="")
+    person.types("work is done\n")
+    person.until("question 1")
+    person.types("e\n")
+    person.until("editing")
+    person.process.send_signal(signal.SIGTERM)
+    assert person.process.wait(60) == 130
+    person.until("the editor ends")

@@ -202,3 +202,23 @@ def test_waits_without_a_signal_end_as_usual(stop):
     os.close(writer)
     assert b"".join(stop.pieces(reader)) == b"abc"
     os.close(reader)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_fork_and_not_its_parent(number):
+    """As when a plugin ends a process of `multiprocessing`."""
+    code = f"""
+reader, writer = os.pipe()
+child = os.fork()
+if not child:
+    os.write(writer, b"!")
+    time.sleep(10)
+    os._exit(5)
+os.read(reader, 1)
+os.kill(child, {int(number)})
+_, status = os.waitpid(child, 0)
+time.sleep(0.3)
+print(os.waitstatus_to_exitcode(status), stop.is_set)
+"""
+    exit_code, lines, _ = ends(code)
+    assert (exit_code, lines) == (0, [f"{-number} False"])

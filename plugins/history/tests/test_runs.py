@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import Interrupted, NotReady, Stop
 from code_commit_history.changes import steps_of
 from code_commit_history.past_runs import read_run
 from code_commit_history.runs.pruning import prune
@@ -311,6 +311,25 @@ def test_a_folder_that_cannot_be_deleted_is_named(runs, monkeypatch):
     host = SimpleNamespace(root=runs.project.root, workspace=lambda **_: nullcontext())
     with pytest.raises(NotReady, match=r"cannot delete .*/2026-01-01-\S+: Device or resource busy"):
         prune(host, Namespace(keep=1, json=False))
+
+
+def test_a_signal_ends_prune_between_two_runs(runs, monkeypatch):
+    runs.project.write(
+        {f"logs/2026-01-0{day}-00-00-00-committing-code/run.json": "{}" for day in (1, 2, 3)}
+    )
+    stop = Stop()
+    removed = []
+
+    def remove(folder):
+        removed.append(folder.name)
+        stop.set()
+
+    monkeypatch.setattr("code_commit_history.runs.pruning.STOP", stop)
+    monkeypatch.setattr("code_commit_history.runs.pruning.remove_tree", remove)
+    host = SimpleNamespace(root=runs.project.root, workspace=lambda **_: nullcontext())
+    with pytest.raises(Interrupted):
+        prune(host, Namespace(keep=1, json=False))
+    assert removed == ["2026-01-01-00-00-00-committing-code"]
 
 
 def test_prune_keeps_other_files_in_logs(runs):

@@ -221,6 +221,7 @@ class Stop:
             daemon=True,
         )
         watch.start()
+        os.register_at_fork(after_in_child=self._forget)
 
     def begin_work(self) -> None:
         """Be more patient from now on: the work has started, and asks."""
@@ -257,6 +258,17 @@ class Stop:
         self._end_waits(held_too=True)
 
     # --- the watching thread ----------------------------------------------------------------------
+
+    def _forget(self) -> None:
+        """Make a fork, such as one of `multiprocessing`, a process that signals end.
+
+        It has no watching thread, and must not write to the pipe of its parent.
+        """
+        signal.set_wakeup_fd(-1)
+        self._wake_end = self._set_reader = self._set_writer = None
+        for number in SIGNALS:
+            if signal.getsignal(number) == self._handle:
+                signal.signal(number, signal.SIG_DFL)
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         self._mark()

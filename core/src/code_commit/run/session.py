@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
@@ -233,8 +234,10 @@ class _RunState:
         if self.run is not None and self.run.changes.start is not None:  # it may have written
             lines += f"hint: {self.take_back}\n"
             data["hint"] = self.take_back
+        # First, unless nobody reads it: the last event may wait for the reader of stdout.
+        if select.select([], [2], [], 0)[1]:
+            os.write(2, lines.encode("utf-8", "replace"))
         self.log.finish(ExitCode.INTERRUPTED, summary, data)
-        os.write(2, lines.encode("utf-8", "replace"))
 
 
 def _describe_output(build: ProcessResult, root: Path) -> str:

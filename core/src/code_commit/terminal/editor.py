@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from code_commit_workspace import find_program
+from code_commit_workspace import STOP, find_program
 from code_commit_workspace.words import describe_ending
 
 
@@ -19,6 +19,7 @@ def edited(draft: str, root: Path) -> str:
 
     Raises:
         OSError, ValueError: there is no editor, or it failed; the message says why.
+        Interrupted: a signal came.
     """
     command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     program: str | None = None
@@ -31,7 +32,12 @@ def edited(draft: str, root: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="code-commit-") as folder:
         file = Path(folder, "answer.md")
         file.write_text(draft, "utf-8")
-        completed = subprocess.run([program, *command[1:], str(file)], check=False)
-        if completed.returncode:
-            raise ValueError(f"{command[0]} {describe_ending(completed.returncode)}")
+        with (
+            subprocess.Popen([program, *command[1:], str(file)]) as process,
+            STOP.calling(process.terminate),  # so that the editor may clean up
+        ):
+            exit_code = process.wait()
+        STOP.check()
+        if exit_code:
+            raise ValueError(f"{command[0]} {describe_ending(exit_code)}")
         return file.read_text("utf-8", "replace").rstrip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from code_commit.plugin_api import ExitCode, Host, NotReady, count_of, run_folders
+from code_commit.plugin_api import STOP, ExitCode, Host, NotReady, count_of, run_folders
 from code_commit_history.past_runs import list_runs
 from code_commit_workspace import remove_tree
 
@@ -14,12 +14,14 @@ def prune(host: Host, arguments: argparse.Namespace) -> int:
 
     Raises:
         NotReady: another run holds the lock, or a folder cannot be deleted.
+        Interrupted: a signal came; no folder is half deleted.
     """
     with host.workspace(writes=True, repository="existing") as project:
         runs = list_runs(host.root)
         older = runs[: max(0, len(runs) - arguments.keep)]
         pruned = [run for run in older if run.state != "running"]
         for run in pruned:
+            STOP.check()
             try:
                 remove_tree(run.folder)
             except OSError as error:
