@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from code_commit_workspace import replaceable_places
@@ -19,6 +19,7 @@ NAMES = ["project", "project/a", "project/b", "out", "out/a", "out/b"]
 TARGETS = [*NAMES, "project/a/../../out", "out/a/b", "project/b/a", "missing", "out/missing"]
 
 
+@example({"out/a": "out/a", "out/b": "project"}, "out/a/../b/file")
 @given(
     st.dictionaries(st.sampled_from(NAMES[1:3] + NAMES[4:]), st.sampled_from(TARGETS), max_size=4),
     st.sampled_from(["out/a/file", "out/b/a/file", "out/file", "out/a/../b/file"]),
@@ -35,6 +36,8 @@ def test_a_path_without_such_a_place_stays_what_it_is_whatever_becomes_of_the_fo
                 (top / folder_name).mkdir()
         path = top / name
         places = list(replaceable_places(path, top / "project"))
+        # A loop takes up the links that Linux follows: the links after it are not followed.
+        folders = [Path(os.path.realpath(place.parent)) for place in places]
         before = os.path.realpath(path)
 
         shutil.rmtree(top / "project")
@@ -42,7 +45,7 @@ def test_a_path_without_such_a_place_stays_what_it_is_whatever_becomes_of_the_fo
 
         assert places or os.path.realpath(path) == before
         assert places or not before.startswith(f"{top}/project/")
-        assert all(place.is_relative_to(top / "project") for place in places)
+        assert all(folder.is_relative_to(top / "project") for folder in folders)
 
 
 def test_the_folder_itself_and_what_is_beside_it_are_no_such_places(tmp_path):

@@ -158,6 +158,7 @@ class Stop:
         while thread.is_alive():
             self.check()
             thread.join(_TICK)
+        self.check()  # the signal may have ended the thread
 
     def wait_for_input(self, handle: int) -> None:
         """Wait until the descriptor `handle` is readable.
