@@ -111,8 +111,12 @@ def _exit_now(code: int) -> NoReturn:
     from threading import Thread
 
     flushing = Thread(target=_flush, daemon=True)  # the main thread may be in a write that blocks
-    flushing.start()
-    flushing.join(_FLUSH_SECONDS)
+    try:
+        flushing.start()
+    except RuntimeError:  # Python is shutting down, and starts no thread
+        _flush()
+    else:
+        flushing.join(_FLUSH_SECONDS)
     if process := sys.modules.get("code_commit_workspace.git.process"):
         process.end_running()
     if git := sys.modules.get("code_commit_workspace.git.common_folder"):
