@@ -112,12 +112,7 @@ class Billing:
             read = 0
         return Bill(len(whole) // TOKEN, read - read % self.step)
 
-    def _marked(
-        self,
-        body: Any,
-        pieces: list[tuple[bytes, Any]],
-        size: int,
-    ) -> Bill:
+    def _marked(self, body: Any, pieces: list[tuple[bytes, Any]], size: int) -> Bill:
         prefix = b""
         marks = []
         is_for_an_hour = False

@@ -335,12 +335,7 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
             *((status, "rejected") for status in (400, 404, 405, 413, 418, 422, 425)),
         ],
     )
-    def test_errors_by_status(
-        self,
-        wire: Wire,
-        status: int,
-        kind: str,
-    ) -> None:
+    def test_errors_by_status(self, wire: Wire, status: int, kind: str) -> None:
         with pytest.raises(ProviderError) as caught:
             self.decoded(wire, Reply.error(status, "the reason"))
         assert caught.value.kind == kind

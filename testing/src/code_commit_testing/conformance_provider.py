@@ -114,13 +114,7 @@ class CompleteConformance:
                 stream = replace(stream, events=tuple(self.stream_events(reply, stream.piece)))
             return replace(reply, headers={**self.stream_headers, **reply.headers}, stream=stream)
         status, headers, body = self.answer(reply)
-        return replace(
-            reply,
-            status=status,
-            headers=headers,
-            body=body,
-            stream=None,
-        )
+        return replace(reply, status=status, headers=headers, body=body, stream=None)
 
     @pytest.fixture
     def service(self) -> Iterator[ScriptedService]:

@@ -100,13 +100,7 @@ class StreamConformance:
             pytest.skip("this wire does not stream")
         return wire
 
-    def streamed(
-        self,
-        wire: StreamingWire,
-        reply: Reply,
-        *,
-        piece: int = 5,
-    ) -> Completion:
+    def streamed(self, wire: StreamingWire, reply: Reply, *, piece: int = 5) -> Completion:
         """Return `reply`, streamed and decoded by the wire."""
         return _decoded(wire.stream(), self.stream_events(reply, piece))
 
@@ -330,11 +324,7 @@ def assert_valid(completion: Completion) -> None:
     )
 
 
-def assert_same(
-    streamed: Completion,
-    whole: Completion,
-    body: bytes,
-) -> None:
+def assert_same(streamed: Completion, whole: Completion, body: bytes) -> None:
     """Check that a streamed completion is the same as the whole one, whose body is `body`."""
     assert _comparable(streamed, body) == _comparable(whole, body)
     streamed_ids = {call.id for call in streamed.tool_calls if call.id}

@@ -33,12 +33,7 @@ class StreamHttpConformance(StreamConformance):
     def as_bytes(self, reply: Reply) -> Reply:
         """Return `reply` as fixed bytes, for any path."""
         status, headers, body = self.answer(reply)
-        return Reply(
-            status=status,
-            headers=headers,
-            body=body,
-            fault=reply.fault,
-        )
+        return Reply(status=status, headers=headers, body=body, fault=reply.fault)
 
     def _sent(self, *events: StreamEvent, **how: Any) -> Reply:
         return Reply(stream=Stream(events=events, lines=self.stream_lines, **how))

@@ -65,12 +65,7 @@ class LoopbackWire:
             messages.append({"role": message.role, "content": text})
         return HttpCall("/chat/completions", {"model": self.model, "messages": messages})
 
-    def decode(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> Completion:
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """Return the completion.
 
         Raises:

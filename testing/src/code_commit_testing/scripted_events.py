@@ -15,12 +15,7 @@ from code_commit_testing.scripted_replies import Protocol
 Answer = Mapping[str, Any]
 
 
-def events_of(
-    protocol: Protocol,
-    answer: Answer,
-    *,
-    piece: int = 5,
-) -> Iterator[StreamEvent]:
+def events_of(protocol: Protocol, answer: Answer, *, piece: int = 5) -> Iterator[StreamEvent]:
     """Yield the events of `answer`, with at most `piece` characters of text in each."""
     return _EVENTS[protocol](answer, piece)
 

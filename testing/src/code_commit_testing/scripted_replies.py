@@ -91,12 +91,7 @@ class Reply:
         Write `headers` with underscores: `Reply.error(429, retry_after="1")`.
         """
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return cls(
-            text=message,
-            status=status,
-            code=code,
-            headers=named,
-        )
+        return cls(text=message, status=status, code=code, headers=named)
 
     @classmethod
     def html(cls, status: int = 200) -> Reply:

@@ -267,12 +267,7 @@ class _Handler(BaseHTTPRequestHandler):
         )
         self._send_body(body, reply, closing)
 
-    def _send_head(
-        self,
-        status: int,
-        head: Mapping[str, str],
-        reply: Reply,
-    ) -> None:
+    def _send_head(self, status: int, head: Mapping[str, str], reply: Reply) -> None:
         self.send_response(status)
         for name, value in {
             **head,
@@ -281,12 +276,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def _stream(
-        self,
-        stream: StreamedReply,
-        reply: Reply,
-        closing: threading.Event,
-    ) -> None:
+    def _stream(self, stream: StreamedReply, reply: Reply, closing: threading.Event) -> None:
         head = {
             "content-type": stream.content_type,
             "transfer-encoding": "chunked",
@@ -305,12 +295,7 @@ class _Handler(BaseHTTPRequestHandler):
             closing.wait()
         self._disconnect(reset=then == "reset")
 
-    def _send_body(
-        self,
-        body: bytes,
-        reply: Reply,
-        closing: threading.Event,
-    ) -> None:
+    def _send_body(self, body: bytes, reply: Reply, closing: threading.Event) -> None:
         if reply.fault in {"half", "stall"}:
             self.wfile.write(body[: len(body) // 2])
             self.wfile.flush()

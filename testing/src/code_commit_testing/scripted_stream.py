@@ -30,13 +30,7 @@ class StreamedReply:
     then: Break
 
 
-def streamed(
-    reply: Reply,
-    protocol: Protocol,
-    *,
-    model: str,
-    sse: bool,
-) -> StreamedReply | None:
+def streamed(reply: Reply, protocol: Protocol, *, model: str, sse: bool) -> StreamedReply | None:
     """Return `reply` as the service streams it; None if it answers as a whole, as with an error.
 
     Without `sse`, the events are a JSON list, as Gemini sends them then.

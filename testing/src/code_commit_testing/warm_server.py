@@ -131,12 +131,7 @@ def _report(connection: int, number: int) -> None:
         os.write(connection, number.to_bytes(4, "little"))
 
 
-def become(
-    command: list[str],
-    folder: str,
-    environ: dict[str, str],
-    streams: list[int],
-) -> None:
+def become(command: list[str], folder: str, environ: dict[str, str], streams: list[int]) -> None:
     """Set up this process like a new interpreter for `command`."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)

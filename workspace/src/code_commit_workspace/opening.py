@@ -26,11 +26,7 @@ _OPEN_FILES = 64  # that a run needs, with its calls and processes
 _PRIVATE_GIT = "no-repository.git"  # in the state folder
 
 
-def home_of(
-    root: Path,
-    private_folder: str,
-    state_folder: str,
-) -> Path:
+def home_of(root: Path, private_folder: str, state_folder: str) -> Path:
     """Return the state folder of the project at `root`.
 
     Raises:
@@ -59,11 +55,7 @@ def require_open_files() -> None:
         )
 
 
-def needs_private_git(
-    git: Git,
-    repository: Repository,
-    home: Path,
-) -> bool:
+def needs_private_git(git: Git, repository: Repository, home: Path) -> bool:
     """Return whether the root is in no repository and a private one replaces it.
 
     Raises:
@@ -82,13 +74,7 @@ def needs_private_git(
     return False
 
 
-def private_git(
-    root: Path,
-    home: Path,
-    *,
-    replace: bool,
-    writable: Sequence[Path],
-) -> Git:
+def private_git(root: Path, home: Path, *, replace: bool, writable: Sequence[Path]) -> Git:
     """Return git in `root`, with a private repository in the state folder that stays empty.
 
     With it, `.gitignore` files still decide which files a change may touch and a model may see.

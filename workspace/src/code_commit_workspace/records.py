@@ -26,12 +26,7 @@ class Change:
     path: str
     content: bytes | None = field(repr=False)
     mode: int | None = field(default=None, kw_only=True)
-    given: str = field(
-        default="",
-        repr=False,
-        compare=False,
-        kw_only=True,
-    )
+    given: str = field(default="", repr=False, compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
         # This is how to set a field of a frozen dataclass.
@@ -52,13 +47,7 @@ class Tree(Protocol):
     `check` refuse such a path before, if a model names it.
     """
 
-    def read(
-        self,
-        path: str,
-        limit: int | None = None,
-        *,
-        start: int = 0,
-    ) -> bytes | None:
+    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
         """Return the content of the regular file at `path`, or None if there is none.
 
         Begin at the byte `start`. With `limit`, return at most so many bytes.

@@ -95,12 +95,7 @@ def describe_ending(
     return f"ended with exit code {exit_code}"
 
 
-def describe(
-    error: BaseException,
-    *,
-    longest: int | None = None,
-    with_hint: bool = False,
-) -> str:
+def describe(error: BaseException, *, longest: int | None = None, with_hint: bool = False) -> str:
     """Return the type and message of an error on one line, even if its `__str__` fails.
 
     Cut the message to `longest` characters. `with_hint` adds the hint of a `CodeCommitError`.
@@ -126,11 +121,7 @@ def traceback_of(error: BaseException) -> str:
     return "".join(format_exception(error))
 
 
-def closest(
-    word: str,
-    known: Iterable[str],
-    similarity: float = 0.6,
-) -> str | None:
+def closest(word: str, known: Iterable[str], similarity: float = 0.6) -> str | None:
     """Return the known name that is most similar to `word`, or None.
 
     It is similar at least by `similarity`, from 0 to 1.

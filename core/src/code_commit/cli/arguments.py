@@ -155,11 +155,7 @@ def _fields(flags: Sequence[Flag]) -> set[str]:
     return {field_of(flag.names[0]) for flag in flags}
 
 
-def _add(
-    target: argparse._ActionsContainer,
-    flag: Flag,
-    also: str = "",
-) -> None:
+def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None:
     options: dict[str, Any] = {}
     if flag.metavar is None:
         options["action"] = "store_true"
@@ -194,11 +190,7 @@ def is_selector(flag: Flag) -> bool:
     return flag.selects and flag.metavar is None
 
 
-def _foreign_flag(
-    name: str,
-    workflow: WorkflowDefinition,
-    registry: Registry,
-) -> UsageError:
+def _foreign_flag(name: str, workflow: WorkflowDefinition, registry: Registry) -> UsageError:
     flag = "--" + name.replace("_", "-")
     owners = sorted(owner for owner in registry.workflows if flag in registry.flags_of(owner))
     if not owners:
@@ -206,11 +198,7 @@ def _foreign_flag(
     return UsageError(f"{flag} belongs to {' and '.join(owners)}, not to {workflow.name}")
 
 
-def _unknown(
-    word: str,
-    parser: argparse.ArgumentParser,
-    registry: Registry,
-) -> UsageError:
+def _unknown(word: str, parser: argparse.ArgumentParser, registry: Registry) -> UsageError:
     flag = word.partition("=")[0]
     if flag.startswith("-"):
         return registry.missing("flag", flag, parser._option_string_actions)  # noqa: SLF001 - no public way

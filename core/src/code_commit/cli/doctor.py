@@ -132,22 +132,13 @@ def _run(
     ]
 
 
-def _problem(
-    message: str,
-    hint: str,
-    before: Mapping[str, str],
-) -> Check:
+def _problem(message: str, hint: str, before: Mapping[str, str]) -> Check:
     if message in before:
         return Check("skipped", f"not checked, see {before[message]}")
     return Check("problem", message, hint)
 
 
-def _print(
-    host: CommandHost,
-    lines: Sequence[Mapping[str, Any]],
-    *,
-    width: int,
-) -> None:
+def _print(host: CommandHost, lines: Sequence[Mapping[str, Any]], *, width: int) -> None:
     for line in lines:
         first, *more = host.out.redacted(line["text"]).splitlines() or [""]
         if line["hint"]:

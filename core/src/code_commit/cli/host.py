@@ -194,12 +194,7 @@ class CommandHost:
             for _, offer in collect_objects(plugin_host, hook, arguments, only=owner):
                 yield owner.name, offer
 
-    def _no_owner(
-        self,
-        hook: str,
-        plugin: str,
-        owners: Collection[str],
-    ) -> UsageError:
+    def _no_owner(self, hook: str, plugin: str, owners: Collection[str]) -> UsageError:
         """Return the error for a plugin that is not among the `owners` of a hook's code."""
         for failure in self.failures:
             if failure.plugin == plugin:
@@ -334,11 +329,7 @@ def command_parser(plugin: Plugin, definition: CommandDefinition) -> Parser:
     return parser
 
 
-def add_arguments(
-    parser: ArgumentParser,
-    plugin: Plugin,
-    definition: CommandDefinition,
-) -> None:
+def add_arguments(parser: ArgumentParser, plugin: Plugin, definition: CommandDefinition) -> None:
     """Add the arguments of a command to `parser`.
 
     Raises:

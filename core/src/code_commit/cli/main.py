@@ -63,11 +63,7 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     return partial(run_invocation, invocation, registry, os.environ, out)
 
 
-def report(
-    error: BaseException,
-    argv: Sequence[str],
-    out: CommandOutput,
-) -> int:
+def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int:
     """Print an error from before the run: for people, and with `--json` as the last event."""
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help

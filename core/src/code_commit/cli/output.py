@@ -81,12 +81,7 @@ class CommandOutput:
         text = "\n".join(line.replace("\n", "\n    ") for line in lines)
         SafeStream(sys.stderr).print(self.redacted(text))
 
-    def run_finished(
-        self,
-        exit_code: ExitCode,
-        summary: str,
-        hint: str = "",
-    ) -> None:
+    def run_finished(self, exit_code: ExitCode, summary: str, hint: str = "") -> None:
         """Print `run.finished` for a run that did not start."""
         from code_commit.log.json_lines import JsonLines, data_of
         from code_commit.plugin_api.event import Record, RunFinished

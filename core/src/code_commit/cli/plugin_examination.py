@@ -95,11 +95,7 @@ def _run_check(plugin: Plugin, check: _Findings) -> Iterator[Problem]:
         yield Problem(plugin.name, plugin.distribution, stage, error_text)
 
 
-def _settings(
-    plugin_host: PluginHost,
-    plugin: Plugin,
-    settings: Settings,
-) -> _Findings:
+def _settings(plugin_host: PluginHost, plugin: Plugin, settings: Settings) -> _Findings:
     """Check that the plugin's settings model is a pydantic model, and accepts the section."""
     try:
         settings.plugin(plugin.name, settings_model(plugin_host, plugin))
@@ -115,11 +111,7 @@ def _section_model(plugin_host: PluginHost, plugin: Plugin) -> Any:
 # --- definitions
 
 
-def _offers(
-    registry: Registry,
-    plugin: Plugin,
-    settings: Settings,
-) -> _Findings:
+def _offers(registry: Registry, plugin: Plugin, settings: Settings) -> _Findings:
     examine: Any = {
         "provider": partial(_provider, settings),
         "workflow": partial(_workflow, _section_model(registry.plugin_host, plugin)),
@@ -270,11 +262,7 @@ def _command(plugin: Plugin, definition: CommandDefinition) -> Iterator[str]:
 # --- hooks and events
 
 
-def _hooks(
-    plugin_host: PluginHost,
-    plugin: Plugin,
-    arguments: Any,
-) -> _Findings:
+def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings:
     """Check that the plugin implements hooks by plain functions.
 
     The host reports what is wrong with their items.
@@ -314,11 +302,7 @@ def _checks(plugin_host: PluginHost, plugin: Plugin) -> _Findings:
             yield f"check {definition.name}", fault
 
 
-def _faults_of_methods(
-    hook: str,
-    objects: Sequence[Any],
-    plugin: Plugin,
-) -> Iterator[str]:
+def _faults_of_methods(hook: str, objects: Sequence[Any], plugin: Plugin) -> Iterator[str]:
     """Find methods that do nothing when called.
 
     If the hook gave no objects, such as no sink without a file, look at the plugin's classes that
@@ -369,13 +353,7 @@ _CHANGES = {
 class _SmallTree:
     """The tree of a project with one file."""
 
-    def read(
-        self,
-        path: str,
-        limit: int | None = None,
-        *,
-        start: int = 0,
-    ) -> bytes | None:
+    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
         if path not in _TREE:
             return None
         return _TREE[path][start:][:limit]

@@ -169,11 +169,7 @@ def _commit_of(folder: Path) -> str:
     return ""
 
 
-def _run_to_undo(
-    host: CommandHost,
-    name: str | None,
-    checkpoints: Checkpoints,
-) -> str:
+def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
     """Return the run called `name`; without a name, the latest one with changes that are there."""
     if name:
         run: str | None = find_run(host.root, name).name

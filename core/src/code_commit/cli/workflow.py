@@ -39,11 +39,7 @@ def run_invocation(
     return ending.exit_code
 
 
-def _report(
-    ending: RunEnding,
-    invocation: Invocation,
-    out: CommandOutput,
-) -> None:
+def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> None:
     for failure in ending.late_failures:
         owner = f"{failure.plugin} of {failure.distribution}"
         out.error(f"{owner} failed ({failure.stage}): {failure.error}")

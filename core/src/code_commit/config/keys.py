@@ -190,12 +190,7 @@ class KeyStore:
             )
         return FoundKey(_key_in(content, str(path)), f"{path} ({where})")
 
-    def _checked_key_path(
-        self,
-        folder: Path,
-        value: str,
-        where: str,
-    ) -> Path:
+    def _checked_key_path(self, folder: Path, value: str, where: str) -> Path:
         """Return the path of a key file. Refuse a path where models or commits can contain it."""
         try:
             path = folder / Path(value).expanduser()
@@ -241,12 +236,7 @@ class KeyStore:
             return None
         return FoundKey(parse_key(value, f"variable {name}"), f"variable {name}")
 
-    def _missing(
-        self,
-        definition: ProviderDefinition,
-        config_name: str,
-        address: str,
-    ) -> NotReady:
+    def _missing(self, definition: ProviderDefinition, config_name: str, address: str) -> NotReady:
         config = f"[providers.{definition.name}.{config_name}]"
         key_file = f"{definition.name}{_KEY_FILE}"
         variable = definition.key_variable

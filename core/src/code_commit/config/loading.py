@@ -139,13 +139,7 @@ class Settings(HostSettings):
                 provider = value.partition(".")[0]
             self._require("provider", provider, setting, providers)
 
-    def _require(
-        self,
-        kind: str,
-        name: str,
-        setting: Name,
-        names: Collection[str],
-    ) -> None:
+    def _require(self, kind: str, name: str, setting: Name, names: Collection[str]) -> None:
         if name in names:
             return
         origin = self.origin(setting)
@@ -215,11 +209,7 @@ def _with_sandbox_table(source: Source) -> Source:
     return replace(source, tables={**source.tables, "sandbox": {"mode": mode}})
 
 
-def _require_own(
-    model: type[Any],
-    where: Name,
-    layers: Iterable[Source],
-) -> None:
+def _require_own(model: type[Any], where: Name, layers: Iterable[Source]) -> None:
     """Check that settings of `model` with the mark `user_file_only` come from the user's own file.
 
     Raises:

@@ -75,11 +75,7 @@ def _require_out_of_reach(
             raise NotReady(f"{subject} {path}{way} is {where}: {danger}", hint=hint)
 
 
-def _opened(
-    user_source: Source,
-    setting: str,
-    root: Path,
-) -> Iterator[Path]:
+def _opened(user_source: Source, setting: str, root: Path) -> Iterator[Path]:
     """Yield the paths in a list of `[sandbox]`; a relative one is in the project."""
     table = user_source.tables.get("sandbox")
     if not isinstance(table, Mapping) or not isinstance(table.get(setting), list):

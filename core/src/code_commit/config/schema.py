@@ -240,11 +240,7 @@ def leaves(model: type[BaseModel], above: Name = ()) -> Iterator[tuple[Name, str
             yield (*above, name), field.description or ""
 
 
-def _suggestion(
-    name: Name,
-    place: str,
-    settings: Iterable[str],
-) -> str:
+def _suggestion(name: Name, place: str, settings: Iterable[str]) -> str:
     """Return `; did you mean X?` for the setting with a similar name, spelled as at `place`."""
     similar = closest(".".join(name), settings)
     if not similar:

@@ -8,12 +8,7 @@ from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import open_regular
 
 
-def read_user_file(
-    path: Path,
-    shown: str,
-    *,
-    limit: int,
-) -> bytes | None:
+def read_user_file(path: Path, shown: str, *, limit: int) -> bytes | None:
     """Return the content of the regular file at `path`, or None when it does not exist.
 
     `shown` names it in errors.

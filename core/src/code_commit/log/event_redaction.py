@@ -188,13 +188,7 @@ class _Channel:
         self._owners: list[tuple[int, int]] = []
         self._at_line_start = True
 
-    def search(
-        self,
-        redactor: Redactor,
-        first: int,
-        *,
-        is_last: bool,
-    ) -> dict[int, bytes]:
+    def search(self, redactor: Redactor, first: int, *, is_last: bool) -> dict[int, bytes]:
         """Search the new texts, and return the replacement of each event with a piece of a key.
 
         Events before `first` are already released.

@@ -118,12 +118,7 @@ class EventFile:
             self.failure = error
         return record
 
-    def _redact(
-        self,
-        _logger: WrappedLogger,
-        _method: str,
-        event: EventDict,
-    ) -> EventDict:
+    def _redact(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         return {
             **event,
             "event": self._redactor.text(event["event"]),

@@ -32,13 +32,7 @@ class KeptStream:
     whether there were any.
     """
 
-    def __init__(
-        self,
-        redactor: Redactor,
-        keep_events: Keep,
-        keep_text: Keep,
-        show: Show,
-    ) -> None:
+    def __init__(self, redactor: Redactor, keep_events: Keep, keep_text: Keep, show: Show) -> None:
         self.has_events = self.has_text = False
         self._keep_events = keep_events
         self._keep_text = keep_text
@@ -68,13 +62,7 @@ class KeptStream:
         if self._added > self._unnoticed:
             self._wake()
 
-    def add_text(
-        self,
-        text: str,
-        channel: Hashable,
-        *,
-        keep: bool,
-    ) -> None:
+    def add_text(self, text: str, channel: Hashable, *, keep: bool) -> None:
         """Take a text of the latest event, which continues the previous one in `channel`.
 
         It is kept if `keep` is true.

@@ -282,13 +282,7 @@ class RunLog:
         """
         return counted(name, self._files.reserve(name))
 
-    def write(
-        self,
-        name: str,
-        content: str | bytes,
-        *,
-        replaces: bool = False,
-    ) -> Path:
+    def write(self, name: str, content: str | bytes, *, replaces: bool = False) -> Path:
         """Write a redacted file into the run folder. With `replaces`, replace a file atomically.
 
         Raises:
@@ -351,13 +345,7 @@ class RunLog:
 
     # --- sinks and the end ------------------------------------------------------------------
 
-    def add_sink(
-        self,
-        distribution: str,
-        sink: LogSink,
-        *,
-        plugin: str = "",
-    ) -> None:
+    def add_sink(self, distribution: str, sink: LogSink, *, plugin: str = "") -> None:
         """Add a sink, which receives all records of this run from the first one."""
         with self._lock:
             backlog: list[Record] = []
@@ -390,12 +378,7 @@ class RunLog:
 
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _log_end(
-        self,
-        exit_code: ExitCode,
-        summary: str,
-        data: Mapping[str, Any],
-    ) -> None:
+    def _log_end(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
         end = RunFinished(outcome=exit_code.outcome, exit_code=int(exit_code), summary=summary)
         try:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})

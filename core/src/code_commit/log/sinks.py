@@ -34,13 +34,7 @@ class Sinks:
         self._outlets: tuple[_Outlet, ...] = ()
         self._delivering = threading.local()
 
-    def add(
-        self,
-        plugin: str,
-        distribution: str,
-        sink: LogSink,
-        backlog: Iterable[Record],
-    ) -> None:
+    def add(self, plugin: str, distribution: str, sink: LogSink, backlog: Iterable[Record]) -> None:
         """Add a sink, which receives the records of `backlog` and all later ones."""
         worker = None
         if distribution != HOST:
@@ -91,13 +85,7 @@ class Sinks:
                 self._fail(outlet, "receive", error)
                 self._call(outlet, "close", seconds=_CLOSE_SECONDS)
 
-    def _call(
-        self,
-        outlet: _Outlet,
-        method: str,
-        *,
-        seconds: float,
-    ) -> str:
+    def _call(self, outlet: _Outlet, method: str, *, seconds: float) -> str:
         """Call a method of the sink; return its error as text, or an empty text."""
         if outlet.worker is None:
             return self._run_safely(outlet, method)

@@ -136,13 +136,7 @@ class CallLog:
             reply.spent.append((completion.usage, completion.cost))
         return completion
 
-    def retried(
-        self,
-        call: ModelCall,
-        number: int,
-        wait: float,
-        reason: str,
-    ) -> None:
+    def retried(self, call: ModelCall, number: int, wait: float, reason: str) -> None:
         """Log that the try `number` failed and the next one starts after `wait` seconds.
 
         Keep what arrived of it.
@@ -169,13 +163,7 @@ class CallLog:
         with suppress(CodeCommitError):  # a full disk
             self._log.write(reply.files.response, failure_text(message) + arrived, replaces=True)
         if paid:
-            return replace(
-                paid,
-                finish=None,
-                finish_detail="",
-                parts=None,
-                error=message,
-            )
+            return replace(paid, finish=None, finish_detail="", parts=None, error=message)
         # These two are raised before a try is sent, so the first try of a call costs nothing.
         unsent = isinstance(error, LimitReached | NotReady) and not reply.lost_tries
         answer = _NOTHING_SPENT if unsent else (Usage(), None)
@@ -200,12 +188,7 @@ class CallLog:
             return cause.body
         return ""
 
-    def _keep(
-        self,
-        finished: CallFinished,
-        reply: ReceivedReply,
-        completion: Completion,
-    ) -> None:
+    def _keep(self, finished: CallFinished, reply: ReceivedReply, completion: Completion) -> None:
         """Write the files of a completion."""
         text = completion.text
         if reason := refusal(completion, finished.number, self._log.redactor):
@@ -261,11 +244,7 @@ def _sum(values: Iterable[float | None]) -> float | None:
     return sum(known_values)
 
 
-def refusal(
-    completion: Completion,
-    number: int,
-    redactor: Redactor,
-) -> str:
+def refusal(completion: Completion, number: int, redactor: Redactor) -> str:
     """Return why there is no answer: the model refused, or the service filtered it.
 
     The text is empty for every other completion.

@@ -158,12 +158,7 @@ class ChainedModel:
         _require_request(request)
         return count_tokens(self._call(request, "", 0), service=self.service)
 
-    def _call(
-        self,
-        request: Request,
-        label: str,
-        number: int,
-    ) -> ModelCall:
+    def _call(self, request: Request, label: str, number: int) -> ModelCall:
         models = self.models
         stream = self.service.stream
         return ModelCall(
@@ -201,22 +196,14 @@ def _redacted(request: Request, redactor: Redactor) -> Request:
     return replace(request, messages=messages, system=redactor.text(request.system))
 
 
-def _refuse_bad_completion(
-    completion: Completion,
-    number: int,
-    redactor: Redactor,
-) -> None:
+def _refuse_bad_completion(completion: Completion, number: int, redactor: Redactor) -> None:
     """Raise for a completion that holds a live key, or that the model or service refused."""
     _refuse_key(completion, number, redactor)
     if reason := refusal(completion, number, redactor):
         raise ProviderFailed(reason, hint="rephrase the query, or use another model")
 
 
-def _refuse_key(
-    completion: Completion,
-    number: int,
-    redactor: Redactor,
-) -> None:
+def _refuse_key(completion: Completion, number: int, redactor: Redactor) -> None:
     texts = [completion.text, *(f"{call.raw} {call.arguments}" for call in completion.tool_calls)]
     if any(redactor.holds_key(text) for text in texts):
         raise ResponseRefused(

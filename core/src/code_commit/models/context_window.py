@@ -94,12 +94,7 @@ class Windows:
         if size.tokens > window:
             raise size.refusal(service.model, window, paid=paid)
 
-    def warn_if_cut(
-        self,
-        size: PromptSize,
-        completion: Completion,
-        service: Service,
-    ) -> None:
+    def warn_if_cut(self, size: PromptSize, completion: Completion, service: Service) -> None:
         """Warn once if a service says that it read less than half of a prompt.
 
         Cached input counts as read.

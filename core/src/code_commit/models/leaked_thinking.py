@@ -324,12 +324,7 @@ class ThinkingFilter:
             return None
         return _BARE_FINAL.search(line, start)
 
-    def _is_end(
-        self,
-        tag: re.Match[str],
-        line: str,
-        start: int,
-    ) -> bool:
+    def _is_end(self, tag: re.Match[str], line: str, start: int) -> bool:
         """Return whether an end without a beginning ends thinking. Note if that is not clear."""
         place = _place(tag, line, start)
         if tag["word_end"]:
@@ -343,12 +338,7 @@ class ThinkingFilter:
             return False
         return place != "odd" and not self._is_unclear
 
-    def _note_beginning(
-        self,
-        tag: re.Match[str],
-        line: str,
-        start: int,
-    ) -> None:
+    def _note_beginning(self, tag: re.Match[str], line: str, start: int) -> None:
         """Note a beginning within a line, which may be meant or not."""
         if tag["word_beginning"] and not _begins_line(tag, line, start):
             return
@@ -361,11 +351,7 @@ def _is_blank(text: str) -> bool:
     return not text.strip().strip(_BOM).strip()
 
 
-def _is_whole_line(
-    tag: re.Match[str],
-    line: str,
-    start: int,
-) -> bool:
+def _is_whole_line(tag: re.Match[str], line: str, start: int) -> bool:
     return _begins_line(tag, line, start) and _END_OF_LINE.match(line, tag.end()) is not None
 
 

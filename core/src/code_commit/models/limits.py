@@ -194,12 +194,7 @@ class Budget:
             cost = charged
         return replace(completion, cost=cost)
 
-    def _reserve(
-        self,
-        call: ModelCall,
-        count: Count,
-        write_price: float | None,
-    ) -> float:
+    def _reserve(self, call: ModelCall, count: Count, write_price: float | None) -> float:
         """Reserve the highest cost of a request."""
         for tokens in _most_tokens(call, count):
             bound = _cost(call.model, call.request, tokens, write_price)
@@ -233,12 +228,7 @@ def _most_tokens(call: ModelCall, count: Count) -> Iterator[int]:
         yield counted + counted // 50 + 20
 
 
-def _cost(
-    model: str,
-    request: Request,
-    tokens: int,
-    write_price: float | None,
-) -> float:
+def _cost(model: str, request: Request, tokens: int, write_price: float | None) -> float:
     """Return the cost of a call with a prompt of so many `tokens` and the longest reply.
 
     Raises:

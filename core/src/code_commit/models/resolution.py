@@ -68,11 +68,7 @@ class ResolvedModel:
     config: str = "default"
 
 
-def resolve(
-    registry: Registry,
-    settings: Settings,
-    role: str,
-) -> tuple[ModelChoice, ResolvedModel]:
+def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
     """Return the choice of the settings for `role`, and the model that it names.
 
     If the default model has no provider here, and there is one provider alone, its first model is
@@ -103,11 +99,7 @@ def resolve(
         ) from error
 
 
-def find_model(
-    name: str,
-    registry: Registry,
-    configs: Mapping[str, Any],
-) -> ResolvedModel:
+def find_model(name: str, registry: Registry, configs: Mapping[str, Any]) -> ResolvedModel:
     """Return what `name` stands for.
 
     It is a model id or alias, `provider/any-id`, a named config `provider.name`, or a model that

@@ -93,11 +93,7 @@ def code_commit_model_layers(
 
 
 @hookspec
-def code_commit_after_run(
-    settings: Any,
-    run: Run,
-    ending: Ending,
-) -> str | None:
+def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None:
     """Act on the final files: open a pull request, send a notification.
 
     Called once, before `run.finished`, even if the workflow raised. If the workflow writes, the run

@@ -42,12 +42,7 @@ class PromptPart:
     hint: str | Callable[[], str] = ""
 
     @classmethod
-    def of(
-        cls,
-        name: str,
-        text: str,
-        hint: str | Callable[[], str] = "",
-    ) -> Self:
+    def of(cls, name: str, text: str, hint: str | Callable[[], str] = "") -> Self:
         """Return the part that is `text`."""
         return cls(name, estimate_tokens(text), len(text), hint)
 
@@ -105,13 +100,7 @@ class PromptSize:
         """Return whether only the service's own count can tell whether the prompt fits."""
         return window / _MARGIN < self.tokens < window * _MARGIN
 
-    def refusal(
-        self,
-        model: str,
-        window: int,
-        *,
-        paid: bool = False,
-    ) -> NotReady | LimitReached:
+    def refusal(self, model: str, window: int, *, paid: bool = False) -> NotReady | LimitReached:
         """Return the error for a prompt that exceeds the `window` of `model`.
 
         It is a limit if the run has `paid` for a call before.

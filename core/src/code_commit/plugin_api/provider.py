@@ -48,12 +48,7 @@ class Wire(Protocol):
     def encode(self, request: Request) -> HttpCall:
         """Translate `request` to the service's protocol."""
 
-    def decode(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> Completion:
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """Translate the service's reply; `headers` have lower-case names.
 
         Raises:
@@ -70,12 +65,7 @@ class CountingWire(Wire, Protocol):
     def encode_count(self, request: Request) -> HttpCall:
         """Translate the question how many tokens `request` has."""
 
-    def decode_count(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> int:
+    def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
         """Return the number of tokens in the service's reply.
 
         Raises:

@@ -288,13 +288,7 @@ class Run(Protocol):
         latest. Only with `isolation_required=False` does it start where no sandbox is available.
         """
 
-    def git(
-        self,
-        *args: str,
-        stdin: bytes = b"",
-        check: bool = True,
-        hooks: bool = False,
-    ) -> bytes:
+    def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in `root` and return its standard output. `check=False` ignores its exit code.
 
         Use it to stage and commit. To change files, use `apply`, which checks the path rules. Only

@@ -48,11 +48,7 @@ def import_code(definition: Any, field: str) -> Any:
     return import_target(field, target, CODE[type(definition)][field])
 
 
-def import_target(
-    field: str,
-    target: str,
-    needed: int | str | None,
-) -> Any:
+def import_target(field: str, target: str, needed: int | str | None) -> Any:
     """Import the `target` of a `field`, which must be as `fault_of_code` checks.
 
     Raises:

@@ -100,11 +100,7 @@ def _header(metadata_folder: str) -> str:
     return ""
 
 
-def _sources(
-    distribution: str,
-    version: str,
-    text: bytes,
-) -> Iterable[PluginSource]:
+def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSource]:
     sections = _SECTION.split(text)
     for title, body in zip(sections[1::2], sections[2::2], strict=True):
         group = title.strip().decode("utf-8", "replace")

@@ -54,11 +54,7 @@ def failed_plugins(plugin_host: PluginHost) -> str:
     return f"plugins that failed: {', '.join(failed)}; `code-commit plugins` shows why"
 
 
-def _broken(
-    registry: Registry,
-    kind: Kind,
-    name: str,
-) -> UsageError | None:
+def _broken(registry: Registry, kind: Kind, name: str) -> UsageError | None:
     """Return the error that names the failed plugin of `name`, if it is known."""
     if denied := registry.denied.get((kind, name)):
         return _denied(kind, name, denied)
@@ -78,11 +74,7 @@ def _broken(
     )
 
 
-def _denied(
-    kind: Kind,
-    name: str,
-    failure: PluginFailure,
-) -> UsageError:
+def _denied(kind: Kind, name: str, failure: PluginFailure) -> UsageError:
     hint = "fix or uninstall the plugin; `code-commit plugins` lists what failed"
     if failure.claimants:
         offers = first_party.offers()

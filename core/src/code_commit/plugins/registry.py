@@ -134,12 +134,7 @@ class Registry:
         roles = [workflow.roles or () for _, workflow in self.workflows.values()]
         return first_party.names("role").union(*roles)
 
-    def missing(
-        self,
-        kind: Kind,
-        name: str,
-        flags: Iterable[str] = (),
-    ) -> UsageError:
+    def missing(self, kind: Kind, name: str, flags: Iterable[str] = ()) -> UsageError:
         """Return the error for a name that is not available; for a flag, `flags` are the others."""
         from code_commit.plugins.missing import explain_missing
 

@@ -53,11 +53,7 @@ class RunPlan:
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)
 
 
-def open_project(
-    plan: RunPlan,
-    registry: Registry,
-    stack: ExitStack,
-) -> tuple[Workspace, KeyStore]:
+def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[Workspace, KeyStore]:
     """Find the keys, then open the workspace.
 
     A workflow that writes takes the lock and recovers the tree.
@@ -209,11 +205,7 @@ def _add_sinks(
     return bool(sinks)
 
 
-def plugin_secret(
-    registry: Registry,
-    value_of: _Secret,
-    plugin: Plugin,
-) -> _Secret:
+def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Secret:
     """Return the function that gives `plugin` only the secrets that it declares."""
 
     def secret(name: str, /) -> str | None:
@@ -228,11 +220,7 @@ def plugin_secret(
     return secret
 
 
-def plugin_section(
-    settings: Settings,
-    plugin_host: PluginHost,
-    plugin: Plugin,
-) -> Any:
+def plugin_section(settings: Settings, plugin_host: PluginHost, plugin: Plugin) -> Any:
     """Return the validated section of `plugin`, or None if it has no settings."""
     return settings.plugin(plugin.name, settings_model(plugin_host, plugin))
 

@@ -197,13 +197,7 @@ class ProjectRun:
             undone = tuple(paths_put_back)
             self.emit(events.ChangesUndone(undone, reason, unclaimed=undone))
 
-    def git(
-        self,
-        *args: str,
-        stdin: bytes = b"",
-        check: bool = True,
-        hooks: bool = False,
-    ) -> bytes:
+    def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
         """Run git in the root while holding the tree lock."""
         reads_only = not self.plan.workflow.writes
         with self.changes.lock:

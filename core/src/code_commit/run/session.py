@@ -115,11 +115,7 @@ def _roles_of(plan: RunPlan) -> tuple[str, ...]:
     return roles or ("default",)
 
 
-def _add_host_sinks(
-    plan: RunPlan,
-    plugin_host: PluginHost,
-    log: RunLog,
-) -> None:
+def _add_host_sinks(plan: RunPlan, plugin_host: PluginHost, log: RunLog) -> None:
     """Add the sinks of the host. They come first, and also show errors of the next steps."""
     arguments = {"plan": lambda _plugin: plan}
     for plugin in [plugin for plugin in plugin_host.plugins if plugin.distribution == HOST]:
@@ -248,11 +244,7 @@ def _describe_output(build: ProcessResult, root: Path) -> str:
 
 
 @contextmanager
-def _record_ending(
-    state: _RunState,
-    endings: list[RunEnding],
-    stack: ExitStack,
-) -> Iterator[None]:
+def _record_ending(state: _RunState, endings: list[RunEnding], stack: ExitStack) -> Iterator[None]:
     """Log the last event, also if the block raises. A signal that comes later changes nothing."""
     STOP.last_words = state.say_last_words
     with state.keep_error():
@@ -267,11 +259,7 @@ def _record_ending(
 
 
 @contextmanager
-def _clean_up(
-    run: ProjectRun,
-    state: _RunState,
-    stack: ExitStack,
-) -> Iterator[None]:
+def _clean_up(run: ProjectRun, state: _RunState, stack: ExitStack) -> Iterator[None]:
     """Clean up after the block.
 
     End running calls and processes, restore the files for `--on-failure restore`, and call
@@ -301,11 +289,7 @@ def _clean_up(
         _call_after_run(run, state, run.plan.settings.after_run_timeout_seconds)
 
 
-def _call_after_run(
-    run: ProjectRun,
-    state: _RunState,
-    seconds: float,
-) -> None:
+def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:
     """Call the hook of each plugin in turn, each for at most `seconds`.
 
     Each call runs in a daemon thread, so that a hanging one does not block the run. A signal ends
@@ -344,11 +328,7 @@ def _call(run: ProjectRun, plugin: Plugin, ending: Ending) -> None:
         run.plugin_host.reject(plugin, AFTER_RUN, describe(error))
 
 
-def _report_failures(
-    plugin_host: PluginHost,
-    log: RunLog,
-    environ: Mapping[str, str],
-) -> None:
+def _report_failures(plugin_host: PluginHost, log: RunLog, environ: Mapping[str, str]) -> None:
     from code_commit_workspace import Redactor
 
     def report(failure: PluginFailure) -> None:

@@ -233,13 +233,7 @@ class TreeChanges:
         self._responses = {}
         self._process_ran = False
 
-    def _take(
-        self,
-        label: str,
-        writers: Writers,
-        *,
-        unless: str = "",
-    ) -> str:
+    def _take(self, label: str, writers: Writers, *, unless: str = "") -> str:
         take = self._workspace.checkpoints.take
         return take(self.run, label, writers=writers, unless=unless, warn=self._log.add_warning)
 
@@ -247,12 +241,7 @@ class TreeChanges:
 class TreeTrial:
     """A part of a run whose changes are put back at its end. Implements `Trial`."""
 
-    def __init__(
-        self,
-        changes: TreeChanges,
-        workspace: Workspace,
-        begin: str,
-    ) -> None:
+    def __init__(self, changes: TreeChanges, workspace: Workspace, begin: str) -> None:
         self._changes = changes
         self._workspace = workspace
         self.begin = begin

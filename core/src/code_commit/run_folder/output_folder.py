@@ -107,13 +107,7 @@ class OutputFolder:
         """
         _write(os.open(plain_name(name), EMPTIED_FILE, 0o600, dir_fd=self.handle), content)
 
-    def append(
-        self,
-        name: str,
-        content: bytes,
-        *,
-        create: bool = False,
-    ) -> None:
+    def append(self, name: str, content: bytes, *, create: bool = False) -> None:
         """Append to a file; with `create`, create it first if it does not exist.
 
         Raises:

@@ -43,12 +43,7 @@ class LivePainter(PlainPainter):
 
         super().__init__(stream)
         file = cast("IO[str]", stream)  # it has the methods that rich uses
-        self._console = Console(
-            file=file,
-            force_terminal=True,
-            no_color=not color,
-            highlight=False,
-        )
+        self._console = Console(file=file, force_terminal=True, no_color=not color, highlight=False)
         self._text = Text
         self._status = Text()  # on the screen
 

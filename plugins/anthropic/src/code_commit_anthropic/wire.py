@@ -102,12 +102,7 @@ class AnthropicWire:
             path += f"&after_id={quote(last_id, safe='')}"
         return HttpCall(path, {}, _HEADERS, method="GET")
 
-    def decode_models(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> dict[str, int]:
+    def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
         """See `ListingWire.decode_models`."""
         reply = reply_object(body, status, headers)
         if status >= _FIRST_ERROR or reply.get("error"):
@@ -127,12 +122,7 @@ class AnthropicWire:
         """See `StreamingWire.stream`."""
         return AnthropicStream(self)
 
-    def decode(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> Completion:
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """See `Wire.decode`.
 
         The usage includes cached input, which the service reports separately.
@@ -196,12 +186,7 @@ class AnthropicWire:
         body = {name: call.body[name] for name in _COUNTED if name in call.body}
         return HttpCall("/v1/messages/count_tokens", body, call.headers)
 
-    def decode_count(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> int:
+    def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
         """See `CountingWire.decode_count`."""
         reply = reply_object(body, status, headers)
         tokens = token_count(reply, "input_tokens")
@@ -335,11 +320,7 @@ def _part(block: dict[str, Any]) -> Part | None:
     return Opaque(_PROVIDER, block)  # thinking, redacted_thinking, and future kinds
 
 
-def _cost(
-    model: str,
-    usage: Usage,
-    for_an_hour: int,
-) -> float | None:
+def _cost(model: str, usage: Usage, for_an_hour: int) -> float | None:
     """Return the cost in USD of a reply with tokens that are cached for an hour.
 
     genai-prices has no price for these.

@@ -133,11 +133,7 @@ def _size(tokens: int, model: str, window: int | None) -> Check:
     return Check("ok", text, data=data)
 
 
-def _next_code(
-    workspace: Workspace,
-    setting: str,
-    require_fit: RequireFit,
-) -> _Code:
+def _next_code(workspace: Workspace, setting: str, require_fit: RequireFit) -> _Code:
     """Return the code that the next run would send.
 
     Raises:

@@ -98,11 +98,7 @@ def collect_current_code(
     return CurrentCode(text.decode(), rolled_up, rollup)
 
 
-def _texts(
-    collected: Iterable[Batch],
-    rollup: Rollup,
-    require_fit: RequireFit,
-) -> list[bytes]:
+def _texts(collected: Iterable[Batch], rollup: Rollup, require_fit: RequireFit) -> list[bytes]:
     """Return the texts of the batches. Once they cannot fit, keep none, and only count the rest.
 
     Raises:

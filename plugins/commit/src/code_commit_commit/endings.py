@@ -44,11 +44,7 @@ def preview(run: Run, changes: Sequence[Change]) -> Result:
     )
 
 
-def passed(
-    replacements: Replacements,
-    attempts: int,
-    git: GitCommit | None,
-) -> Result:
+def passed(replacements: Replacements, attempts: int, git: GitCommit | None) -> Result:
     changes = replacements.net
     if not replacements.latest:
         summary = (
@@ -84,12 +80,7 @@ def tampered(build: ProcessResult) -> Result:
     return Result(Outcome.NOT_REACHED, summary, {"tampered": list(build.tampered)})
 
 
-def failed(
-    run: Run,
-    attempt: Attempt,
-    replacements: Replacements,
-    repeated: str,
-) -> Result:
+def failed(run: Run, attempt: Attempt, replacements: Replacements, repeated: str) -> Result:
     """End the run after its last attempt.
 
     `repeated` is how the last response repeats another one.
@@ -111,11 +102,7 @@ def failed(
     )
 
 
-def _refused(
-    refused: ResponseRefused,
-    after: str,
-    repetition: str,
-) -> ResponseRefused:
+def _refused(refused: ResponseRefused, after: str, repetition: str) -> ResponseRefused:
     """Return the error of a run without any response that can be applied."""
     if not isinstance(refused, UnusableResponse):
         return refused

@@ -80,11 +80,7 @@ def read_context(run: Run) -> tuple[Context, SeenFiles]:
     return _compare_with_rollup(run, Context(query, codebase))
 
 
-def _collected_context(
-    run: Run,
-    query: str,
-    code: CurrentCode,
-) -> tuple[Context, SeenFiles]:
+def _collected_context(run: Run, query: str, code: CurrentCode) -> tuple[Context, SeenFiles]:
     return Context(query, code.text), SeenFiles(run, code.text, code.rolled_up)
 
 
@@ -245,11 +241,7 @@ def _read_query_file(name: str, require_fit: RequireFit) -> bytes:
         raise NotReady(f"cannot read the query file {name}: {error.strerror}") from error
 
 
-def _read_query(
-    arrived: Iterable[bytes],
-    name: str,
-    require_fit: RequireFit,
-) -> bytes:
+def _read_query(arrived: Iterable[bytes], name: str, require_fit: RequireFit) -> bytes:
     """Read a query piece by piece.
 
     Once it cannot fit the model's window, keep none of it, and only count the rest.

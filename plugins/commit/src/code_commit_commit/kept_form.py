@@ -148,11 +148,7 @@ def _emptied(changes: Sequence[Change], tree: Tree) -> dict[str, _File]:
     return {path: _File(content) for path, content in files.items() if content}
 
 
-def _source(
-    path: str,
-    new: _File,
-    deleted: Mapping[str, _File],
-) -> str:
+def _source(path: str, new: _File, deleted: Mapping[str, _File]) -> str:
     """Return the deleted file that moved to `path`, or an empty text if none clearly did.
 
     It has the same path, or else the same text, or else the same name, or else more of the same

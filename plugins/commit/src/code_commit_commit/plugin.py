@@ -74,10 +74,6 @@ def code_commit_checks() -> list[CheckDefinition]:
     ]
 
 
-def _command(
-    name: str,
-    help_line: str,
-    module: str,
-) -> CommandDefinition:
+def _command(name: str, help_line: str, module: str) -> CommandDefinition:
     code = f"code_commit_commit.{module}"
     return CommandDefinition(name, help_line, f"{code}:{name}", f"{code}:add_arguments")

@@ -20,13 +20,7 @@ class Repetition:
         # Responses that changed nothing, each with the reason.
         self._useless: list[tuple[str, str]] = []
 
-    def notice(
-        self,
-        response: str,
-        reason: str,
-        *,
-        applied: bool,
-    ) -> bool:
+    def notice(self, response: str, reason: str, *, applied: bool) -> bool:
         """Return whether neither this response nor the same one before it changed a file.
 
         `reason` is why the response cannot be applied; it is empty if the response changes nothing.

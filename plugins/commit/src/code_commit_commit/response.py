@@ -187,11 +187,7 @@ class Fence(NamedTuple):
     line: str  # without its newline and trailing blanks
 
 
-def fences(
-    text: str,
-    end: int | None = None,
-    number: int = 1,
-) -> Iterator[Fence]:
+def fences(text: str, end: int | None = None, number: int = 1) -> Iterator[Fence]:
     """Yield every line that begins with `^^^`, but not those of four or more carets alone, which
     underline titles.
 

@@ -22,12 +22,7 @@ _WAITING = 2  # batches
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def roll_up(
-    workspace: Workspace,
-    *,
-    include: Sequence[str],
-    exclude: Sequence[str],
-) -> Rollup:
+def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[str]) -> Rollup:
     """Write `agent-config/codeRollup.txt`, and the manifest to the state folder.
 
     The rollup contains every text file that git tracks or does not ignore and that a model may
@@ -67,11 +62,7 @@ def roll_up(
     return rollup
 
 
-def _collect(
-    tree: ProjectTree,
-    paths: Sequence[str],
-    file: BinaryIO,
-) -> tuple[Rollup, int]:
+def _collect(tree: ProjectTree, paths: Sequence[str], file: BinaryIO) -> tuple[Rollup, int]:
     """Write the rollup to `file`. Return it and its checksum.
 
     A thread checks, joins and writes one batch while the next is read.

@@ -32,11 +32,7 @@ class Unseen:
     texts: dict[str, bytes] = field(repr=False)
 
 
-def find_unseen(
-    changes: Sequence[Change],
-    run: Run,
-    seen: SeenFiles,
-) -> Unseen:
+def find_unseen(changes: Sequence[Change], run: Run, seen: SeenFiles) -> Unseen:
     """Return the refusals of `changes` whose files the model has not seen, and the texts to show to
     it.
 
@@ -48,11 +44,7 @@ def find_unseen(
     return Unseen(refusals, texts)
 
 
-def _refusals(
-    paths: Sequence[str],
-    run: Run,
-    texts: dict[str, bytes],
-) -> Iterator[Refusal]:
+def _refusals(paths: Sequence[str], run: Run, texts: dict[str, bytes]) -> Iterator[Refusal]:
     """Yield a refusal for each path, and collect the texts to show."""
     room = LARGEST_TEXTS
     for path in paths:

@@ -114,11 +114,7 @@ def _parse(completion: Completion, max_files: int) -> tuple[Change, ...]:
     return changes
 
 
-def _malformed(
-    problem: MalformedResponse,
-    completion: Completion,
-    run: Run,
-) -> ResponseRefused:
+def _malformed(problem: MalformedResponse, completion: Completion, run: Run) -> ResponseRefused:
     run.emit(ChangesRefused(reason=str(problem)))
     hint = _HINT_TOO_LONG if completion.finish is Finish.LENGTH else _HINT_FORMAT
     if isinstance(problem, TooManyFiles):
@@ -162,21 +158,13 @@ def _logged(refusals: Sequence[Refusal], run: Run) -> str:
     return reason
 
 
-def _unusable(
-    reason: str,
-    then: Literal["repair", "stop"],
-    hint: str,
-) -> ResponseRefused:
+def _unusable(reason: str, then: Literal["repair", "stop"], hint: str) -> ResponseRefused:
     if then == "repair":
         return UnusableResponse(reason, hint=hint)
     return ResponseRefused(f"the response was refused: {reason}", hint=hint)
 
 
-def _require_unchanged(
-    changes: Sequence[Change],
-    run: Run,
-    seen: SeenFiles,
-) -> None:
+def _require_unchanged(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
     if changed := seen.changed(change.path for change in changes):
         reason = "The file changed after the model saw it."
         _logged([Refusal(path, "rollup", reason) for path in changed], run)

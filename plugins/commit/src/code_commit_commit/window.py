@@ -63,11 +63,7 @@ def replacements_part(changes: Sequence[Change]) -> PromptPart:
     return PromptPart.of("the file replacements so far", file_replacements(changes))
 
 
-def require_query_fits(
-    tokens: int,
-    size: int,
-    require_fit: RequireFit,
-) -> None:
+def require_query_fits(tokens: int, size: int, require_fit: RequireFit) -> None:
     """Check a query of so many `tokens` and bytes before it is kept.
 
     Raises:
@@ -76,13 +72,7 @@ def require_query_fits(
     require_fit(PromptSize(tokens, [PromptPart("the query", tokens, size)]))
 
 
-def require_file_fits(
-    tree: Tree,
-    path: str,
-    require_fit: RequireFit,
-    *,
-    is_code: bool,
-) -> None:
+def require_file_fits(tree: Tree, path: str, require_fit: RequireFit, *, is_code: bool) -> None:
     """Check a large file of the project before it is read whole.
 
     Raises:

@@ -80,12 +80,7 @@ def commit(run: Run) -> Result:
 class _Attempts:
     """Makes the attempts of a run, and knows what they changed."""
 
-    def __init__(
-        self,
-        run: Run,
-        model: Model,
-        seen: SeenFiles,
-    ) -> None:
+    def __init__(self, run: Run, model: Model, seen: SeenFiles) -> None:
         self._run = run
         self._model = model
         self._seen = seen
@@ -145,11 +140,7 @@ def _result(
     return None
 
 
-def _git_commit(
-    run: Run,
-    query: str,
-    model: str,
-) -> GitCommit | None:
+def _git_commit(run: Run, query: str, model: str) -> GitCommit | None:
     """Prepare the commit that the user asked for, if any.
 
     Raises:

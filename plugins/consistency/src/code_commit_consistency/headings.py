@@ -95,12 +95,7 @@ def _lines(report: str) -> Iterator[tuple[int, str]]:
         start = end
 
 
-def _heading(
-    start: int,
-    line: str,
-    above: str,
-    below: str,
-) -> Heading | None:
+def _heading(start: int, line: str, above: str, below: str) -> Heading | None:
     """Return the heading that begins with `line`, if it is one."""
     style, words = _split_style(line.strip(_BLANKS))
     if not words:
@@ -143,12 +138,7 @@ def _is_blank(line: str) -> bool:
     return not line.strip(_BLANKS)
 
 
-def _run_in(
-    name: str,
-    start: int,
-    line: str,
-    behind: str,
-) -> Heading | None:
+def _run_in(name: str, start: int, line: str, behind: str) -> Heading | None:
     """Return the heading at the start of a paragraph; `behind` is what follows `name` in `line`."""
     run_in = _RUN_IN.match(behind)
     if not run_in:
@@ -183,13 +173,7 @@ def _split_style(written: str) -> tuple[str, str]:
     return style, words
 
 
-def _reads_like_a_title(
-    title: str,
-    words: str,
-    style: str,
-    *,
-    capitals: bool,
-) -> bool:
+def _reads_like_a_title(title: str, words: str, style: str, *, capitals: bool) -> bool:
     """Return whether a line is a heading rather than a short paragraph."""
     undecorated = words.rstrip(" \t*_")
     if len(title) > _LONGEST_TITLE or undecorated.endswith((".", ",", ";", "?", "!")):

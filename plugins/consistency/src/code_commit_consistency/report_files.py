@@ -45,12 +45,7 @@ def require_room(root: Path, count: int) -> None:
                 )
 
 
-def publish(
-    root: Path,
-    reports: Sequence[str],
-    document: Json,
-    run: str,
-) -> None:
+def publish(root: Path, reports: Sequence[str], document: Json, run: str) -> None:
     """Replace the reports of earlier runs, each atomically; `run` is this run's unique name.
 
     The document is removed first and written last: while it exists, it matches the reports that it
@@ -101,11 +96,7 @@ def _folder(root: Path) -> Iterator[int]:
 
 
 @contextmanager
-def _staged(
-    contents: Mapping[str, bytes],
-    folder: int,
-    run: str,
-) -> Iterator[dict[str, str]]:
+def _staged(contents: Mapping[str, bytes], folder: int, run: str) -> Iterator[dict[str, str]]:
     """Write `contents` under temporary names, and remove those that are not renamed.
 
     Only the owner can read them.

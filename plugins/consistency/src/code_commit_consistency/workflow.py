@@ -80,12 +80,7 @@ def _request(run: Run, model: Model) -> tuple[Request, tuple[PromptPart, ...]]:
     return Request((Message("user", (prompt,)),)), prompt_parts(query, codebase)
 
 
-def _sample(
-    run: Run,
-    ask: Callable[..., Completion],
-    number: int,
-    count: int,
-) -> Completion:
+def _sample(run: Run, ask: Callable[..., Completion], number: int, count: int) -> Completion:
     # The host's label of a repeated call, so that report and call have the same number.
     label = "query" if number == 1 else f"query-{number}"
     with run.span("consistency.sample", number=number):

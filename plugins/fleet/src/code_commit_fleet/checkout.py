@@ -59,15 +59,7 @@ class WorkerFolder:
         with contextlib.suppress(OSError):
             os.close(self._lock)
 
-    def checkout(
-        self,
-        url: str,
-        ref: str,
-        commit: str,
-        name: str,
-        *,
-        timeout: float,
-    ) -> Path:
+    def checkout(self, url: str, ref: str, commit: str, name: str, *, timeout: float) -> Path:
         """Return a new worktree of a repository, below the folder `name`.
 
         Raises:
@@ -114,14 +106,7 @@ def _has(git: Git, env: Mapping[str, str], reference: str) -> bool:
     return bool(git.run(arguments, env=env, check=False))
 
 
-def _fetch(
-    mirror: Path,
-    url: str,
-    refspec: str,
-    *,
-    sha256: bool,
-    timeout: float,
-) -> None:
+def _fetch(mirror: Path, url: str, refspec: str, *, sha256: bool, timeout: float) -> None:
     """Fetch one commit into a mirror.
 
     The hash of a repository's objects is unknown until its service answers.
@@ -165,14 +150,7 @@ def patch_of(project: Path, files: list[str]) -> bytes:
     return git.run(["diff", "--cached", "--binary", "HEAD", "--"])
 
 
-def push(
-    project: Path,
-    url: str,
-    branch: str,
-    message: str,
-    *,
-    timeout: float,
-) -> None:
+def push(project: Path, url: str, branch: str, message: str, *, timeout: float) -> None:
     """Commit the files that `patch_of` staged, and push them as a new branch.
 
     Raises:

@@ -106,13 +106,7 @@ def remote_cluster(
             client = connect(30)
         except (*_FAULTS, ValueError, TypeError) as error:
             raise NotReady(f"the scheduler {address} cannot be reached: {error}") from None
-        cluster = DaskCluster(
-            client,
-            local=False,
-            connect=connect,
-            wait=wait,
-            report=report,
-        )
+        cluster = DaskCluster(client, local=False, connect=connect, wait=wait, report=report)
         try:
             if differences := versions.differences_of_scheduler(client):
                 raise NotReady(
@@ -166,12 +160,7 @@ class DaskCluster:
             self._look()
         return self._seen
 
-    def start(
-        self,
-        key: str,
-        order: Mapping[str, object],
-        worker: str,
-    ) -> None:
+    def start(self, key: str, order: Mapping[str, object], worker: str) -> None:
         """Start a try on a worker."""
         payload = json.dumps(order).encode()
         try:

@@ -147,13 +147,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        nargs="?",
-        default=_FILE,
-        metavar="FILE",
-        help=f"default: {_FILE}",
-    )
+    parser.add_argument("file", nargs="?", default=_FILE, metavar="FILE", help=f"default: {_FILE}")
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:

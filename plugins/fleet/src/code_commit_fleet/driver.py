@@ -42,12 +42,7 @@ class Cluster(Protocol):
     def slots(self) -> Mapping[str, int]:
         """Return how many units each worker can run at the same time."""
 
-    def start(
-        self,
-        key: str,
-        order: Mapping[str, object],
-        worker: str,
-    ) -> None:
+    def start(self, key: str, order: Mapping[str, object], worker: str) -> None:
         """Start a try on a worker."""
 
     def wait(self, seconds: float) -> Sequence[Ended]:

@@ -58,11 +58,7 @@ def _reached(folder: FleetFolder) -> list[tuple[Unit, Tried]]:
     return [(unit, tried) for unit, tried in rows if tried.outcome == REACHED]
 
 
-def _table(
-    host: Host,
-    folder: FleetFolder,
-    output: str | None,
-) -> int:
+def _table(host: Host, folder: FleetFolder, output: str | None) -> int:
     records = latest(folder.tries())
     text = io.StringIO(newline="")
     table = csv.writer(text, lineterminator="\n")
@@ -85,11 +81,7 @@ def _cell(value: object) -> object:
     return value
 
 
-def _patches(
-    host: Host,
-    folder: FleetFolder,
-    output: str | None,
-) -> int:
+def _patches(host: Host, folder: FleetFolder, output: str | None) -> int:
     target = host.root / output if output else folder.file.with_suffix(".patches")
     rows = _reached(folder)
     try:

@@ -142,12 +142,7 @@ class Fleet:
         with opening as cluster:
             yield cluster
 
-    def order(
-        self,
-        unit: Unit,
-        number: int,
-        reserved: float | None,
-    ) -> dict[str, object]:
+    def order(self, unit: Unit, number: int, reserved: float | None) -> dict[str, object]:
         """Return what a worker needs to run a unit, without secrets."""
         settings = self.file.settings
         sandbox = "require" if self.arguments.scheduler else "auto"
@@ -170,13 +165,7 @@ class Fleet:
             "sandbox": self.arguments.sandbox or sandbox,
         }
 
-    def take(
-        self,
-        unit: Unit,
-        number: int,
-        data: bytes,
-        reserved: float | None,
-    ) -> Tried:
+    def take(self, unit: Unit, number: int, data: bytes, reserved: float | None) -> Tried:
         """Unpack a result, which is not trusted, and return its record.
 
         Raises:

@@ -132,11 +132,7 @@ def read_fleet_file(path: Path) -> FleetFile:
     return _Reader(path, text, table, lines).read()
 
 
-def _described(
-    error: Any,
-    file: str,
-    lines: dict[tuple[str | int, ...], int],
-) -> str:
+def _described(error: Any, file: str, lines: dict[tuple[str | int, ...], int]) -> str:
     """Return an error of pydantic as `fleet.toml:3: pilot: …`."""
     path = tuple(error["loc"])
     match error["type"]:
@@ -334,13 +330,7 @@ class _Reader:
             where=where,
         )
 
-    def _filled(
-        self,
-        query: str,
-        name: str,
-        table: RepositoryTable,
-        where: str,
-    ) -> str:
+    def _filled(self, query: str, name: str, table: RepositoryTable, where: str) -> str:
         """Return a query with the values of a repository in place of its placeholders."""
         extra = table.model_extra or {}
         values = {"name": name, **table.model_dump(exclude_none=True)}

@@ -159,13 +159,7 @@ class FleetFolder:
         data = content.encode() if isinstance(content, str) else content
         replace_file(self.path / name, data, sync=True)
 
-    def append(
-        self,
-        name: str,
-        row: Mapping[str, Any],
-        *,
-        sync: bool = True,
-    ) -> None:
+    def append(self, name: str, row: Mapping[str, Any], *, sync: bool = True) -> None:
         """Append a line to `units.jsonl` or `tries.jsonl`, also after an incomplete line.
 
         The line survives the end of this process; with `sync`, also a power loss.

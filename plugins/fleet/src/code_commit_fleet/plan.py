@@ -73,12 +73,7 @@ class Plan:
             raise ValueError(f"not a plan: {error}") from None
 
 
-def make_plan(
-    file: FleetFile,
-    host: Host,
-    *,
-    again: Mapping[str, Unit],
-) -> Plan:
+def make_plan(file: FleetFile, host: Host, *, again: Mapping[str, Unit]) -> Plan:
     """Return the plan of a file.
 
     `again` are the units of an earlier plan, whose branches may exist.
@@ -119,13 +114,7 @@ def model_suffix(model: str) -> str:
     return f"-{re.sub(r'[^A-Za-z0-9.]+', '-', model).strip('.-')}"
 
 
-def _unit(
-    repository: Repository,
-    model: str,
-    provider: str,
-    commit: str,
-    branch: str,
-) -> Unit:
+def _unit(repository: Repository, model: str, provider: str, commit: str, branch: str) -> Unit:
     depends = [repository.url, repository.ref, commit, model, repository.query, repository.setup]
     # Without `build`: adding it for repositories without build.sh does not make you pay again.
     name = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:12]
@@ -144,11 +133,7 @@ def _unit(
     )
 
 
-def _providers(
-    file: FleetFile,
-    host: Host,
-    errors: list[str],
-) -> dict[str, str]:
+def _providers(file: FleetFile, host: Host, errors: list[str]) -> dict[str, str]:
     """Return the provider of each model; describe unknown models in `errors`."""
     providers: dict[str, str] = {}
     definitions = {name: definition for name, (_, definition) in host.registry.providers.items()}

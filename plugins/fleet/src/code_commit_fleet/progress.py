@@ -34,12 +34,7 @@ class Progress:
         self._running = 0
         self._cost = 0.0
 
-    def begin(
-        self,
-        plan: Plan,
-        records: Mapping[str, Tried],
-        waiting: Collection[Unit],
-    ) -> None:
+    def begin(self, plan: Plan, records: Mapping[str, Tried], waiting: Collection[Unit]) -> None:
         """Show how many units will run."""
         self._total = len(waiting)
         finished = len(plan.units) - len(waiting)
@@ -68,12 +63,7 @@ class Progress:
             self._task = self._bar.add_task("", total=self._total)
             self._bar.start()
 
-    def unit(
-        self,
-        kind: str,
-        unit: Unit,
-        tried: Tried | None,
-    ) -> None:
+    def unit(self, kind: str, unit: Unit, tried: Tried | None) -> None:
         """Show that a unit started, or ended as `tried` says."""
         if tried is None:
             self._running += 1

@@ -151,11 +151,7 @@ def write_page(folder: FleetFolder, host: Host) -> None:
     folder.write(FILE, worker_redactor().text(host.redactor.text(text)))
 
 
-def view_of(
-    folder: FleetFolder,
-    plan: Plan,
-    tries: Sequence[Tried],
-) -> FleetView:
+def view_of(folder: FleetFolder, plan: Plan, tries: Sequence[Tried]) -> FleetView:
     """Return the view of a fleet; one pass over its tries."""
     last = latest(list(tries))
     costs: dict[str, float | None] = {}

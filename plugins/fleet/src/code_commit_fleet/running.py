@@ -47,12 +47,7 @@ def retry(host: Host, arguments: argparse.Namespace) -> int:
 _Action = Callable[[Fleet, argparse.Namespace], int]
 
 
-def _run_action(
-    host: Host,
-    arguments: argparse.Namespace,
-    file: str,
-    action: _Action,
-) -> int:
+def _run_action(host: Host, arguments: argparse.Namespace, file: str, action: _Action) -> int:
     """Run an action; with `--json`, print `fleet.finished` at the end, also after an error."""
     progress = Progress(host, as_json=arguments.json)
     code = ExitCode.INTERNAL

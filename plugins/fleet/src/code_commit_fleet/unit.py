@@ -190,12 +190,7 @@ class _Unit:
             return {"outcome": "not_pushed", "error": error.message}
         return {"branch": branch}
 
-    def _code_commit(
-        self,
-        arguments: list[str],
-        project: Path,
-        stdin: str,
-    ) -> Ended:
+    def _code_commit(self, arguments: list[str], project: Path, stdin: str) -> Ended:
         return run_code_commit(
             arguments,
             project,

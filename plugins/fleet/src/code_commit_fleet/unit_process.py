@@ -51,13 +51,7 @@ def run_code_commit(
     """
     command = python_command("code_commit", *arguments)
     env = _environment(os.environ)
-    with Process(
-        command,
-        wrapper=None,
-        cwd=project,
-        env=env,
-        stdin=stdin,
-    ) as process:
+    with Process(command, wrapper=None, cwd=project, env=env, stdin=stdin) as process:
         return _follow(process, deadline, stopped)
 
 
@@ -67,11 +61,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     return python_environment(own)
 
 
-def _follow(
-    process: Process,
-    deadline: float,
-    stopped: Callable[[], bool],
-) -> Ended:
+def _follow(process: Process, deadline: float, stopped: Callable[[], bool]) -> Ended:
     outputs = {process.stdout: b"", process.stderr: b""}
     leader = 0  # its process id
     status = b""

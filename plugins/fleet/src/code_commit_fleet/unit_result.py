@@ -114,11 +114,7 @@ def run_folder(project: Path, ended: Ended) -> Path | None:
     return folders[0] if folders else None
 
 
-def files_of(
-    folder: Path | None,
-    patch: bytes,
-    redactor: Redactor,
-) -> Iterator[tuple[str, bytes]]:
+def files_of(folder: Path | None, patch: bytes, redactor: Redactor) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a result, the most important first, because the last ones may be left out.
 
     `folder` is the run folder.

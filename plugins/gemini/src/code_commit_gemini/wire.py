@@ -86,12 +86,7 @@ class GeminiWire:
             path += f"&pageToken={quote(token, safe='')}"
         return HttpCall(path, {}, method="GET")
 
-    def decode_models(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> dict[str, int]:
+    def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
         """See `ListingWire.decode_models`. Models for other uses are left out."""
         reply = reply_object(body, status, headers)
         if status >= FIRST_ERROR or reply.get("error"):
@@ -127,12 +122,7 @@ class GeminiWire:
         body = {"model": self._name, **self.encode(request).body}
         return HttpCall(self._path("countTokens"), {"generateContentRequest": body})
 
-    def decode_count(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> int:
+    def decode_count(self, status: int, headers: Mapping[str, str], body: bytes) -> int:
         """See `CountingWire.decode_count`."""
         reply = reply_object(body, status, headers)
         tokens = token_count(reply, "totalTokens")
@@ -140,12 +130,7 @@ class GeminiWire:
             raise ProviderError("the service counted no tokens", kind="invalid_response")
         return tokens
 
-    def decode(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> Completion:
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """See `Wire.decode`.
 
         Calls without an id get one; thoughts and signatures are kept, to be sent back.

@@ -80,11 +80,7 @@ def apply(host: Host, arguments: Namespace) -> int:
     return host.run(host.parse(argv))
 
 
-def _changed_files(
-    recorded: PastRun,
-    workspace: Workspace,
-    redact: Redact,
-) -> Iterator[str]:
+def _changed_files(recorded: PastRun, workspace: Workspace, redact: Redact) -> Iterator[str]:
     """Yield the files that differ from the code in the prompt of a run, and those that its answer
     would overwrite.
 
@@ -114,11 +110,7 @@ def _changed_files(
     yield from (path for path in differing if _changed_after(started, path, workspace.project))
 
 
-def _compare(
-    code: bytes,
-    tree: Tree,
-    redact: Redact,
-) -> dict[str, bool]:
+def _compare(code: bytes, tree: Tree, redact: Redact) -> dict[str, bool]:
     """Return for each file in `code` whether it still has that content; nothing if the code has
     another form.
     """
@@ -135,11 +127,7 @@ def _compare(
     return seen
 
 
-def _next_head(
-    code: bytes,
-    start: int,
-    tree: Tree,
-) -> re.Match[bytes] | None:
+def _next_head(code: bytes, start: int, tree: Tree) -> re.Match[bytes] | None:
     """Return the head after a file that changed: nobody knows where its old content ends, which may
     look like heads.
     """
@@ -153,12 +141,7 @@ def _path(head: re.Match[bytes]) -> str:
     return head[1].decode("utf-8", "surrogateescape")
 
 
-def _end(
-    code: bytes,
-    start: int,
-    content: bytes,
-    redact: Redact,
-) -> int | None:
+def _end(code: bytes, start: int, content: bytes, redact: Redact) -> int | None:
     """Return where the next file begins in `code`, if `content` is at `start`, with or without
     keys.
     """
@@ -179,11 +162,7 @@ def _content(tree: Tree, path: str) -> bytes | None:
         return None
 
 
-def _changed_after(
-    start: float,
-    path: str,
-    project: ProjectTree,
-) -> bool:
+def _changed_after(start: float, path: str, project: ProjectTree) -> bool:
     """Return whether a file may have changed, or disappeared from its folder, after `start`: no
     tool sets this back.
     """

@@ -149,11 +149,7 @@ def load_recording(folder: Path) -> Recording:
     return Recording(folder.name, tuple(calls))
 
 
-def _recorded_call(
-    folder: Path,
-    request: str,
-    record: Record,
-) -> RecordedCall:
+def _recorded_call(folder: Path, request: str, record: Record) -> RecordedCall:
     data = record.data
     prompt = _text(folder, request)
     if data["error"]:

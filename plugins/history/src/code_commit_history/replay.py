@@ -127,11 +127,7 @@ def replay(host: Host, arguments: Namespace) -> int:
     return ExitCode.REACHED if same else ExitCode.NOT_REACHED
 
 
-def _copy_project(
-    host: Host,
-    recorded: PastRun,
-    scratch: Path,
-) -> dict[str, str]:
+def _copy_project(host: Host, recorded: PastRun, scratch: Path) -> dict[str, str]:
     """Copy the initial files and the log of the run; return the digests of its final files."""
     before: dict[str, str] = {}
     check_private_folder(host.root)  # the copy of an unsafe folder would look safe
@@ -177,11 +173,7 @@ def _copy_current_files(
         project.checkpoints.forget([run])
 
 
-def _copy_inputs(
-    host: Host,
-    recorded: PastRun,
-    scratch: Path,
-) -> None:
+def _copy_inputs(host: Host, recorded: PastRun, scratch: Path) -> None:
     """Copy the other inputs of the run: the configuration without keys, and the inputs in the run
     folder.
     """
@@ -214,13 +206,7 @@ def _commit(scratch: Path) -> None:
     git.commit_all("The files of a run", author="code-commit replay")
 
 
-def _run_again(
-    host: Host,
-    recorded: PastRun,
-    scratch: Path,
-    *,
-    quiet: bool,
-) -> PastRun:
+def _run_again(host: Host, recorded: PastRun, scratch: Path, *, quiet: bool) -> PastRun:
     """Run the recorded workflow with its flags and the recorded responses.
 
     Raises:
@@ -263,11 +249,7 @@ def _invocation(host: Host, recorded: PastRun) -> Invocation:
     return replace(invocation, flags=flags, settings=settings, as_json=False)
 
 
-def _final_tree(
-    host: Host,
-    scratch: Path,
-    run: str,
-) -> dict[str, str]:
+def _final_tree(host: Host, scratch: Path, run: str) -> dict[str, str]:
     with host.workspace(writes=True, repository="existing", root=scratch) as project:
         whole = whole_change(project.checkpoints.of_run(run))
         return project.checkpoints.listing(whole[1]) if whole else {}
@@ -306,12 +288,7 @@ def _compare_in_order(
         yield Comparison(f"{label} {number}", old_text, new_text)
 
 
-def _prompt(
-    recorded: PastRun,
-    again: PastRun,
-    old: str,
-    new: str,
-) -> str:
+def _prompt(recorded: PastRun, again: PastRun, old: str, new: str) -> str:
     try:
         with (
             open_run_file(recorded.folder, old) as old_file,

@@ -351,12 +351,7 @@ class OpenAIStream:
             return None
 
 
-def _update(
-    members: dict[str, Any],
-    added: Json,
-    *,
-    without: frozenset[str],
-) -> None:
+def _update(members: dict[str, Any], added: Json, *, without: frozenset[str]) -> None:
     for name, value in added.items():  # in each event of a stream: faster than a second dict
         if value and name not in without:
             members[name] = value  # noqa: PERF403

@@ -96,12 +96,7 @@ class OpenAIWire:
         """See `ListingWire.encode_models`. There is one page."""
         return None if page else HttpCall("/models", {}, method="GET")
 
-    def decode_models(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> dict[str, int]:
+    def decode_models(self, status: int, headers: Mapping[str, str], body: bytes) -> dict[str, int]:
         """See `ListingWire.decode_models`.
 
         Only some other servers report windows: OpenRouter and vLLM.
@@ -126,12 +121,7 @@ class OpenAIWire:
         """See `StreamingWire.stream`."""
         return OpenAIStream(self)
 
-    def decode(
-        self,
-        status: int,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> Completion:
+    def decode(self, status: int, headers: Mapping[str, str], body: bytes) -> Completion:
         """See `Wire.decode`. Only the first choice is used."""
         reply = reply_object(body, status, headers)
         if status >= _FIRST_ERROR:

@@ -136,11 +136,7 @@ def input_messages(folder: Path, name: object) -> Attributes:
     return {"gen_ai.input.messages": json.dumps(messages, ensure_ascii=False)}
 
 
-def output_messages(
-    folder: Path,
-    name: object,
-    finish: object,
-) -> Attributes:
+def output_messages(folder: Path, name: object, finish: object) -> Attributes:
     """Return the response in the conventions' format."""
     text = _read(folder, name)
     if text is None:

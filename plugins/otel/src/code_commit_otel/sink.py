@@ -29,13 +29,7 @@ class TraceSink:
     responses, paths and command lines become attributes.
     """
 
-    def __init__(
-        self,
-        exporter: SpanExporter,
-        *,
-        content: bool,
-        timeout: float = 10,
-    ) -> None:
+    def __init__(self, exporter: SpanExporter, *, content: bool, timeout: float = 10) -> None:
         self._exporter = exporter
         self._timeout = timeout
         self._content = content

@@ -37,11 +37,7 @@ class OutputLine:
     number: int = 0  # numbers the marked errors from 1
 
 
-def read_output(
-    folder: Path,
-    name: str,
-    limit: int,
-) -> list[OutputLine]:
+def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
     """Read the output of a build as a terminal would show it, with errors and warnings marked.
 
     Above `limit` bytes, return head, tail and errors.
@@ -65,12 +61,7 @@ def read_output(
     return _shortened(text[:half], text[end:], len(middle.encode()), errors)
 
 
-def _shortened(
-    head: str,
-    tail: str,
-    left_out: int,
-    errors: Sequence[str],
-) -> list[OutputLine]:
+def _shortened(head: str, tail: str, left_out: int, errors: Sequence[str]) -> list[OutputLine]:
     but = ", except lines with errors" if errors else ""
     note = f"[… {count_of(left_out, 'byte')} left out{but} …]"
     return output_lines("\n".join([head, note, *errors, tail]))
@@ -95,12 +86,7 @@ def output_lines(text: str) -> list[OutputLine]:
     return lines
 
 
-def _errors_between(
-    folder: Path,
-    name: str,
-    begin: int,
-    size: int,
-) -> list[str]:
+def _errors_between(folder: Path, name: str, begin: int, size: int) -> list[str]:
     """Return the first lines with errors in a part of a file.
 
     Only the beginning of a very long part is read.

@@ -211,11 +211,7 @@ def _before(after: Sequence[str], hunks: Sequence[Hunk]) -> list[str]:
     return before
 
 
-def _rows(
-    hunk: Hunk,
-    old_lines: Iterable[Markup],
-    new_lines: Iterable[Markup],
-) -> Iterator[Row]:
+def _rows(hunk: Hunk, old_lines: Iterable[Markup], new_lines: Iterable[Markup]) -> Iterator[Row]:
     old = map(Side, count(hunk.old_number), old_lines)
     new = map(Side, count(hunk.new_number), new_lines)
     position = f"line {hunk.new_number}"

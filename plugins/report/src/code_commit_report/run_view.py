@@ -198,12 +198,7 @@ class RunView:
         refusals = objects_of(data, "refusals")
         rows = [(text_of(row, "path"), text_of(row, "reason")) for row in refusals]
         reason = text_of(data, "reason") or "refused"
-        change = ChangeView(
-            number=0,
-            at=record.time,
-            refused=reason,
-            rows=tuple(rows),
-        )
+        change = ChangeView(number=0, at=record.time, refused=reason, rows=tuple(rows))
         self._add_change(record, change)
 
     def _add_change(self, record: Record, change: ChangeView) -> None:
@@ -257,12 +252,7 @@ class RunView:
         answer = text_of(data, "answer") or "the end of input"
         self._note(record.time, f"answered: {answer}")
 
-    def _note(
-        self,
-        at: float,
-        text: str,
-        tone: str = "plain",
-    ) -> None:
+    def _note(self, at: float, text: str, tone: str = "plain") -> None:
         self.notes.append(NoteView(at, text, tone))
 
     def _tasks_listed(self, _: Record, data: Data) -> None:
@@ -286,13 +276,7 @@ class RunView:
             if step.place == text_of(data, "step"):
                 step.state = "passed" if data.get("passed") is True else "failed"
 
-    def _chapter(
-        self,
-        record: Record,
-        title: str,
-        *,
-        new: bool = False,
-    ) -> Chapter:
+    def _chapter(self, record: Record, title: str, *, new: bool = False) -> Chapter:
         """Return the chapter of a record; without attempts, each call starts a chapter."""
         span: int | None = record.span
         for _ in range(len(self._parents) + 1):

@@ -39,11 +39,7 @@ class Shown:
         return f"{self.head}\n{note}\n{self.tail}"
 
 
-def read_shown(
-    folder: Path,
-    name: str | None,
-    limit: int,
-) -> Shown | None:
+def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
     """Read at most `limit` bytes of a file of the run folder; None without such a regular file."""
     try:
         with open_run_file(folder, name or "") as file:
@@ -63,12 +59,7 @@ def read_shown(
     )
 
 
-def read_new(
-    folder: Path,
-    name: str,
-    earlier: str,
-    limit: int,
-) -> Shown | None:
+def read_new(folder: Path, name: str, earlier: str, limit: int) -> Shown | None:
     """Read the parts of the prompt `name` that the prompt `earlier` does not have.
 
     They are at most `limit` characters.
@@ -109,12 +100,7 @@ def without_repetitions(text: str, earlier: str, name: str) -> str:
     return "".join(shown)
 
 
-def _equal_lines(
-    lines: Sequence[str],
-    begin: int,
-    before: Sequence[str],
-    place: int,
-) -> int:
+def _equal_lines(lines: Sequence[str], begin: int, before: Sequence[str], place: int) -> int:
     """Return how many `lines` from `begin` on equal those of `before` from `place` on."""
     count = 0
     while begin + count < len(lines) and place + count < len(before):

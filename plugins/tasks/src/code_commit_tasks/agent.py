@@ -162,12 +162,7 @@ class Agent:
             )
         return seconds
 
-    def _create_files(
-        self,
-        name: str,
-        code: str,
-        files: AttemptFiles,
-    ) -> Path:
+    def _create_files(self, name: str, code: str, files: AttemptFiles) -> Path:
         files.code = self.run.keep(f"{name}.ts", code).name
         log = self.run.keep(f"{name}.jsonl", "")
         files.log = log.name

@@ -47,12 +47,7 @@ class Functions:
     by_name: dict[str, Function]
     settings: ToolboxSettings
 
-    def __call__(
-        self,
-        context: ToolContext,
-        name: str,
-        argument: Any,
-    ) -> Called:
+    def __call__(self, context: ToolContext, name: str, argument: Any) -> Called:
         """Check and run one call; `argument` is unchecked data from the code.
 
         Raises:

@@ -27,13 +27,7 @@ class SearchFailed(Exception):  # noqa: N818 - the name of an event
     """The search ended without a result. The message is for the model."""
 
 
-def search(
-    patterns: Sequence[str],
-    text: str,
-    *,
-    seconds: float,
-    memory: int,
-) -> list[bool | str]:
+def search(patterns: Sequence[str], text: str, *, seconds: float, memory: int) -> list[bool | str]:
     """Return for each pattern whether `text` contains a match, or why the pattern is invalid.
 
     Raises:

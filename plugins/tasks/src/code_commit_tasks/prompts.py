@@ -40,11 +40,7 @@ def system_prompt(functions: Iterable[Function]) -> str:
     return text.replace("{tool_signatures}", declarations(functions))
 
 
-def task_prompt(
-    description: str,
-    failure: Failure | None,
-    token: str,
-) -> tuple[str, str]:
+def task_prompt(description: str, failure: Failure | None, token: str) -> tuple[str, str]:
     """Return the prompt for the task itself: the part that all attempts share, and the failure."""
     return _labelled("task", description), _last_attempt(failure, token)
 

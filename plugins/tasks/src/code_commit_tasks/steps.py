@@ -26,13 +26,7 @@ _REASON_SHOWN = 300  # characters of a reason in messages
 class StepFailed(Exception):  # noqa: N818 - the name of an event
     """All attempts at a step failed. `malformed` is that of the last `AttemptFailed`."""
 
-    def __init__(
-        self,
-        node: Node,
-        reason: str,
-        *,
-        malformed: bool,
-    ) -> None:
+    def __init__(self, node: Node, reason: str, *, malformed: bool) -> None:
         super().__init__(reason)
         self.node = node
         self.malformed = malformed
@@ -73,12 +67,7 @@ class Steps:
     earlier: bool = False
     listed: int = 0  # steps of all lists so far
 
-    def result_of(
-        self,
-        node: Node,
-        before: Sequence[Node] = (),
-        part_of: str = "",
-    ) -> str:
+    def result_of(self, node: Node, before: Sequence[Node] = (), part_of: str = "") -> str:
         """Perform the step `node` and return its result.
 
         `before` are the previous steps of its list.
@@ -107,12 +96,7 @@ class Steps:
             self._log(node, "   passed earlier")
             return result
 
-    def _make_attempts(
-        self,
-        node: Node,
-        before: Sequence[Node],
-        part_of: str,
-    ) -> str:
+    def _make_attempts(self, node: Node, before: Sequence[Node], part_of: str) -> str:
         # An earlier run may have set these. A task that lacks only a green build keeps its result.
         has_result = node.result is not None and not node.place
         node.passed = False
@@ -161,12 +145,7 @@ class Steps:
     def _final_error(self, node: Node, last: Exception) -> Exception:
         """Return the exception to raise after the last attempt failed with `last`."""
         self.run.emit(
-            StepEnded(
-                step=node.place,
-                title=node.title,
-                passed=False,
-                attempts=len(node.attempts),
-            )
+            StepEnded(step=node.place, title=node.title, passed=False, attempts=len(node.attempts))
         )
         match last:
             case ProviderFailed():
@@ -210,12 +189,7 @@ class Steps:
         self._require_met(node, result, Answer("", "", ""))
         return result
 
-    def _require_met(
-        self,
-        node: Node,
-        result: str,
-        answer: Answer,
-    ) -> None:
+    def _require_met(self, node: Node, result: str, answer: Answer) -> None:
         """Check the exit requirement of a step, or the build of the whole task."""
         if node.step and (reason := self.requirements.unmet(node.step.exit_requirement, result)):
             output = f"returned: {result}"
@@ -259,12 +233,7 @@ class Steps:
             attempt.code = files.code
             attempt.log = files.log
 
-    def _divide(
-        self,
-        node: Node,
-        steps: TaskList,
-        answer: Answer,
-    ) -> None:
+    def _divide(self, node: Node, steps: TaskList, answer: Answer) -> None:
         """Accept a list as the parts of `node`."""
         depth = self.settings.max_depth
         if node.depth >= depth:
@@ -319,13 +288,7 @@ class Steps:
             return False
         return not self.requirements.unmet(node.step.exit_requirement, node.result)
 
-    def _record(
-        self,
-        node: Node,
-        attempt: Attempt,
-        reason: str,
-        shown: str = "",
-    ) -> None:
+    def _record(self, node: Node, attempt: Attempt, reason: str, shown: str = "") -> None:
         attempt.passed = not reason
         attempt.reason = reason
         self.run.emit(AttemptJudged(node.place, attempt.number, attempt.passed, reason))

@@ -39,10 +39,7 @@ _LANGUAGE_OF = {ending: language for language, endings in _LANGUAGES.items() for
 
 
 def syntax_errors(  # noqa: PLR0911 - one per reason
-    run: Run,
-    paths: Sequence[str],
-    *,
-    seconds: float,
+    run: Run, paths: Sequence[str], *, seconds: float
 ) -> str:
     """Return the syntax errors in `paths`, one per line, or why the check failed, or "".
 

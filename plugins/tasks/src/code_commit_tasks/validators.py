@@ -81,22 +81,10 @@ def _syntax_check(settings: TasksSettings) -> Validator:
 
 
 def _report(run: Run, distribution: str, error: str) -> None:
-    run.emit(
-        PluginFailed(
-            plugin=distribution,
-            distribution=distribution,
-            stage=_HOOK,
-            error=error,
-        )
-    )
+    run.emit(PluginFailed(plugin=distribution, distribution=distribution, stage=_HOOK, error=error))
 
 
-def validation_problem(
-    validator: Validator,
-    validation: Validation,
-    *,
-    seconds: float,
-) -> str:
+def validation_problem(validator: Validator, validation: Validation, *, seconds: float) -> str:
     """Return the problem that `validator` finds within `seconds`, or "". An exception is a problem.
 
     The check runs in a thread that is abandoned after this time, because a plugin cannot be

@@ -73,11 +73,7 @@ def task(run: Run) -> Result:
     return Result(Outcome.REACHED, summary, data)
 
 
-def _steps(
-    run: Run,
-    saved: SavedTask,
-    changed: ChangedFiles,
-) -> Steps:
+def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
     def keep() -> None:
         saved.changed = list(changed.paths())
         save(run, saved)

@@ -77,13 +77,7 @@ def run_agent(
     """
     tools = toolbox.only(allow)
     limits = limits or AgentLimits.of(toolbox.settings)
-    transcript = Transcript(
-        run,
-        label=label,
-        model=model.name,
-        system=system,
-        tools=list(tools),
-    )
+    transcript = Transcript(run, label=label, model=model.name, system=system, tools=list(tools))
     agent = _Agent(
         run=run,
         model=model,

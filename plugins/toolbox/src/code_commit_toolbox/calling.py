@@ -62,11 +62,7 @@ def run_call(
     return Answer(text, answer.is_error, seconds, answer.tampered)
 
 
-def _answer(
-    call: ToolCall,
-    tool: Tool,
-    context: ToolContext,
-) -> Answer:
+def _answer(call: ToolCall, tool: Tool, context: ToolContext) -> Answer:
     try:
         if problem := arguments_problem(call, tool.parameters):
             return Answer(problem, is_error=True)

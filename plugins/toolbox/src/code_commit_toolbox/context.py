@@ -52,12 +52,7 @@ def tokens_around(system: str, tools: Sequence[ToolSpec]) -> int:
     return size // _BYTES_A_TOKEN + _OVERHEAD
 
 
-def shortened(
-    messages: Sequence[Message],
-    *,
-    at_most: int,
-    enough: int,
-) -> tuple[Message, ...]:
+def shortened(messages: Sequence[Message], *, at_most: int, enough: int) -> tuple[Message, ...]:
     """Return `messages` with tool results replaced by notes, down to about `at_most` tokens.
 
     Messages that fit are unchanged. Otherwise replace the oldest results first, until `enough`

@@ -8,11 +8,7 @@ from code_commit.plugin_api import ProcessResult, Run
 from code_commit_toolbox.shortening import head_and_tail
 
 
-def process_report(
-    run: Run,
-    result: ProcessResult,
-    limit: int,
-) -> str:
+def process_report(run: Run, result: ProcessResult, limit: int) -> str:
     """Return how a process ended, and about `limit` characters of its output.
 
     The run folder has the whole output.

@@ -103,11 +103,4 @@ def _report(run: Run, source: str, error: str) -> None:
     if source.startswith(_SERVER):
         run.emit(PluginFailed("toolbox", "code-commit-toolbox", stage=source, error=error))
     else:
-        run.emit(
-            PluginFailed(
-                plugin=source,
-                distribution=source,
-                stage=_HOOK,
-                error=error,
-            )
-        )
+        run.emit(PluginFailed(plugin=source, distribution=source, stage=_HOOK, error=error))

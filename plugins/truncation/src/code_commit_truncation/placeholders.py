@@ -51,11 +51,7 @@ class Placeholder:
     text: str
 
 
-def first_placeholder(
-    path: str,
-    old: bytes | None,
-    new: bytes,
-) -> Placeholder | None:
+def first_placeholder(path: str, old: bytes | None, new: bytes) -> Placeholder | None:
     """Return the first line of `new` that stands for left-out code. A line of `old` is none.
 
     `path` decides between code and prose; `old` is None for a new file. Takes linear time.
@@ -98,13 +94,7 @@ def _decoded(content: bytes) -> str:
     return content.decode("utf-8", "replace")
 
 
-def leaves_out(
-    line: str,
-    above: str = "",
-    *,
-    prose: bool = False,
-    lost: bool = False,
-) -> bool:
+def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = False) -> bool:
     """Return whether `line`, which follows the line `above`, stands for left-out code.
 
     `prose` is for files that are not code, `lost` for files with fewer lines than before.

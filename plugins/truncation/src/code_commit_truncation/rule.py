@@ -56,22 +56,12 @@ class Truncation:
                 reason = f"{_too_small(old, new)} {_WHOLE_OR_AGAIN}"
                 yield self._refusal(path, reason, "shrink_below = 0")
 
-    def _refusal(
-        self,
-        path: str,
-        reason: str,
-        setting: str,
-    ) -> Refusal:
+    def _refusal(self, path: str, reason: str, setting: str) -> Refusal:
         allow = f"set plugins.truncation.{setting} to allow it (rule {self.name})"
         hint = f"{allow}, or ask for a smaller change"
         return Refusal(path, self.name, reason, then="repair", hint=hint)
 
-    def _shrinks(
-        self,
-        old: bytes,
-        new: bytes,
-        moved: Counter[bytes] | None = None,
-    ) -> bool:
+    def _shrinks(self, old: bytes, new: bytes, moved: Counter[bytes] | None = None) -> bool:
         lines = _count(new)
         size = len(new)
         if moved:

@@ -161,13 +161,7 @@ class Checkpoints:
             return True
         return old in self._made and self.tree_of(old) == self.tree_of(new)
 
-    def diff(
-        self,
-        old: str,
-        new: str,
-        *,
-        most: int | None = None,
-    ) -> bytes:
+    def diff(self, old: str, new: str, *, most: int | None = None) -> bytes:
         """Return the unified diff between two commits.
 
         Raises:
@@ -181,13 +175,7 @@ class Checkpoints:
         """Return the diff between two commits with binary files and without deletions."""
         return self._saved.diff(*self._comparable(old, new), "--binary", "--diff-filter=d")
 
-    def patch(
-        self,
-        old: str,
-        new: str,
-        *,
-        most: int | None = None,
-    ) -> bytes:
+    def patch(self, old: str, new: str, *, most: int | None = None) -> bytes:
         """Return a patch from `old` to `new` for `git apply`, with binary files.
 
         Its paths begin at the top of the project's repository.
@@ -260,13 +248,7 @@ class Checkpoints:
         """
         return self._histories.of_run(run).still_there(edited=True)
 
-    def undo(
-        self,
-        run: str,
-        paths: Sequence[str] = (),
-        *,
-        force: bool = False,
-    ) -> PutBack:
+    def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> PutBack:
         """Restore the files that `run` changed, or only those at or below `paths`.
 
         `redo` takes it back.
@@ -331,12 +313,7 @@ class Checkpoints:
         """Return whether `build.sh` is known to pass on a tree."""
         return tree not in self._incomplete and tree in self._green
 
-    def copy(
-        self,
-        commit: str,
-        into: ProjectTree,
-        home: Path,
-    ) -> None:
+    def copy(self, commit: str, into: ProjectTree, home: Path) -> None:
         """Write the files of a commit into an empty folder; `home` is the state folder there.
 
         Raises:

@@ -26,12 +26,7 @@ def blob_id(object_format: str, content: bytes) -> str:
     return hasher.hexdigest()
 
 
-def write_commit(
-    repository: Path,
-    object_format: str,
-    tree: str,
-    message: str,
-) -> str:
+def write_commit(repository: Path, object_format: str, tree: str, message: str) -> str:
     """Store a commit of `tree` without parents, safe against power loss, and return its id.
 
     Raises:
@@ -56,13 +51,7 @@ def write_ref(repository: Path, ref: str, commit: str) -> None:
     _write(repository / ref, f"{name}.lock", commit.encode() + b"\n", mode=0o644)
 
 
-def _write(
-    path: Path,
-    temporary: str,
-    content: bytes,
-    *,
-    mode: int,
-) -> None:
+def _write(path: Path, temporary: str, content: bytes, *, mode: int) -> None:
     """Write a file atomically, first under the name `temporary`.
 
     git never takes that name for an object or a ref.

@@ -105,12 +105,7 @@ class Histories:
             changed_states={step.path: step.new for step in steps_to_now},
         )
 
-    def _changed_since(
-        self,
-        earlier: Snapshot,
-        now: Snapshot,
-        files: Statuses,
-    ) -> set[str]:
+    def _changed_since(self, earlier: Snapshot, now: Snapshot, files: Statuses) -> set[str]:
         """Return the paths that differ from an earlier tree, permission bits included."""
         differences = self._saved.differences(earlier.tree, now.tree)
         paths = {difference.path for difference in differences}
@@ -208,11 +203,7 @@ def is_left_out(path: str, *snapshots: Snapshot) -> bool:
     return any(path in snapshot.left_out for snapshot in snapshots)
 
 
-def rights_to_put_back(
-    files: Statuses,
-    modes: Modes,
-    but: Collection[str],
-) -> dict[str, int]:
+def rights_to_put_back(files: Statuses, modes: Modes, but: Collection[str]) -> dict[str, int]:
     """Return the bits in `modes` of the files that have other bits now, except those at `but`."""
     rights: dict[str, int] = {}
     for path, status in files.items():

@@ -28,12 +28,7 @@ _USABLE = os.R_OK | os.W_OK | os.X_OK
 class PutAside:
     """Moves things out of the way of the `run`'s files. `moved` has their new places, by path."""
 
-    def __init__(
-        self,
-        tree: ProjectTree,
-        home: Path,
-        run: str,
-    ) -> None:
+    def __init__(self, tree: ProjectTree, home: Path, run: str) -> None:
         self.moved: dict[str, str] = {}
         self._tree = tree
         self._home = home
@@ -201,11 +196,7 @@ def _above(path: str) -> Iterator[str]:
         end = path.find("/", end + 1)
 
 
-def _is_somebodys(
-    obstacle: str,
-    removed: Collection[str],
-    visible: Collection[str],
-) -> bool:
+def _is_somebodys(obstacle: str, removed: Collection[str], visible: Collection[str]) -> bool:
     """Return whether an obstacle is a visible file that stays, or a folder with one."""
     prefix = f"{obstacle}/"
     staying = (path for path in visible if path not in removed)

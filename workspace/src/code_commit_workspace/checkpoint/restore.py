@@ -22,13 +22,7 @@ _AT_ONCE = 500  # files that a copy holds in memory at once
 class Restorer:
     """Restores the project's tree; `home` is its state folder."""
 
-    def __init__(
-        self,
-        tree: ProjectTree,
-        home: Path,
-        snapshots: Snapshots,
-        saved: Saved,
-    ) -> None:
+    def __init__(self, tree: ProjectTree, home: Path, snapshots: Snapshots, saved: Saved) -> None:
         self._tree = tree
         self._home = home
         self._snapshots = snapshots
@@ -108,12 +102,7 @@ class Restorer:
             replace(self._tree, self._home, writes, seen=seen)
 
 
-def copy(
-    saved: Saved,
-    commit: str,
-    into: ProjectTree,
-    home: Path,
-) -> None:
+def copy(saved: Saved, commit: str, into: ProjectTree, home: Path) -> None:
     """See `Checkpoints.copy`."""
     snapshot = saved.load(commit)
     differences = saved.differences(saved.empty_tree(), snapshot.tree)

@@ -200,12 +200,7 @@ class Saved:
         refs.sort(key=lambda ref: ref["time"])
         return [(ref["ref"], ref["run"], ref["commit"]) for ref in refs]
 
-    def load_record(
-        self,
-        ref: str,
-        run: str,
-        commit: str,
-    ) -> PutBackRecord:
+    def load_record(self, ref: str, run: str, commit: str) -> PutBackRecord:
         """Read a record.
 
         Raises:
@@ -250,13 +245,7 @@ class Saved:
         self._repository.run(remove, stdin=listing, index=_SCRATCH)
         return self._repository.run(["write-tree"], index=_SCRATCH).decode().strip()
 
-    def diff(
-        self,
-        old: str,
-        new: str,
-        *options: str,
-        most: int | None = None,
-    ) -> bytes:
+    def diff(self, old: str, new: str, *options: str, most: int | None = None) -> bytes:
         """See `Checkpoints.diff`; `options` are further options of git."""
         trees = (checked_id(old), checked_id(new), "--")
         diff = self._repository.run([*_DIFF, *options, *trees], most=most)
@@ -369,11 +358,7 @@ def _damaged(commit: str) -> NotReady:
     return NotReady(f"the checkpoint {commit} cannot be read: it is damaged")
 
 
-def _snapshot(
-    commit: str,
-    tree: str,
-    metadata: Mapping[str, Any],
-) -> Snapshot:
+def _snapshot(commit: str, tree: str, metadata: Mapping[str, Any]) -> Snapshot:
     try:
         unusual = {str(path): int(mode) & 0o777 for path, mode in metadata["others"].items()}
         plain = int(metadata["plain"]) & 0o777
@@ -401,11 +386,7 @@ def _writers(metadata: Mapping[str, Any]) -> Writers:
     return Writers()
 
 
-def _write(
-    difference: Difference,
-    contents: Mapping[str, memoryview],
-    modes: Modes,
-) -> Write:
+def _write(difference: Difference, contents: Mapping[str, memoryview], modes: Modes) -> Write:
     if difference.removed:
         return Write(difference.path, None)
     content = contents[difference.blob]

@@ -165,22 +165,13 @@ class Snapshots:
             remove = ["update-index", "-z", "--force-remove", "--stdin"]
             self._repository.run(remove, stdin=_lines(paths))
 
-    def keep(
-        self,
-        snapshot: Snapshot,
-        subject: str,
-        writers: Writers,
-    ) -> str:
+    def keep(self, snapshot: Snapshot, subject: str, writers: Writers) -> str:
         """Commit `snapshot` and return the id."""
         message = snapshot_message(snapshot, subject, {"writers": asdict(writers)})
         return self._repository.commit(snapshot.tree, message)
 
 
-def snapshot_message(
-    snapshot: Snapshot,
-    subject: str,
-    more: Mapping[str, Any],
-) -> str:
+def snapshot_message(snapshot: Snapshot, subject: str, more: Mapping[str, Any]) -> str:
     """Return the message of a commit: what git does not store of `snapshot`, and `more` members."""
     modes = snapshot.modes
     metadata: dict[str, Any] = {

@@ -46,13 +46,7 @@ class PutBack:
 class Undoer:
     """Puts back what runs changed; `home` is the state folder of the project."""
 
-    def __init__(
-        self,
-        tree: ProjectTree,
-        home: Path,
-        snapshots: Snapshots,
-        saved: Saved,
-    ) -> None:
+    def __init__(self, tree: ProjectTree, home: Path, snapshots: Snapshots, saved: Saved) -> None:
         self._tree = tree
         self._home = home
         self._snapshots = snapshots
@@ -60,13 +54,7 @@ class Undoer:
         self._restorer = Restorer(tree, home, snapshots, saved)
         self._histories = Histories(snapshots, saved)
 
-    def undo(
-        self,
-        run: str,
-        below: Sequence[str],
-        *,
-        force: bool,
-    ) -> PutBack:
+    def undo(self, run: str, below: Sequence[str], *, force: bool) -> PutBack:
         """See `Checkpoints.undo`."""
         history = self._histories.of_run(run)
         chosen = _below(history.writes.changed, below, run)
@@ -232,12 +220,7 @@ class Undoer:
         )
         self._restorer.write([*writes, *more], seen)
 
-    def _keep_record(
-        self,
-        history: History,
-        reason: str,
-        left: Mapping[str, State | None],
-    ) -> str:
+    def _keep_record(self, history: History, reason: str, left: Mapping[str, State | None]) -> str:
         """Save the state before the states `left` are put back; return the name of the record."""
         if not left:
             return ""
@@ -253,12 +236,7 @@ class Undoer:
         aside = PutAside(self._tree, self._home, history.run)
         return aside.blocked(earlier_states.keys() - removed, removed, history.files)
 
-    def _is_ignored(
-        self,
-        path: str,
-        earlier: Earlier,
-        history: History,
-    ) -> bool:
+    def _is_ignored(self, path: str, earlier: Earlier, history: History) -> bool:
         """Return whether somebody's file is at `path` that git ignores, or ignored then."""
         status = history.files.get(path)
         if status is None:
@@ -301,11 +279,7 @@ def _missing(earlier_states: Mapping[str, Earlier]) -> set[str]:
     return {path for path, earlier in earlier_states.items() if earlier.state.missing}
 
 
-def _below(
-    changed: set[str],
-    paths: Sequence[str],
-    run: str,
-) -> set[str]:
+def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
     """Return the `changed` paths at or below one of `paths`. Without `paths`, return all.
 
     Raises:

@@ -208,13 +208,7 @@ class RunWrites:
             history.edited = True
         history.back = None
 
-    def _add_rights(
-        self,
-        path: str,
-        old: int,
-        new: int,
-        writers: Writers,
-    ) -> None:
+    def _add_rights(self, path: str, old: int, new: int, writers: Writers) -> None:
         if writers.is_person(path) and path not in writers.responses:
             self.rights.pop(path, None)
         elif self.rights.setdefault(path, old) == new:

@@ -84,11 +84,7 @@ def other_names(path: str, table: list[MountPoint]) -> Iterator[str]:
         yield from _other_names(path, own, mounts)
 
 
-def _other_names(
-    path: str,
-    own: MountPoint,
-    mounts: Mapping[str, MountPoint],
-) -> Iterator[str]:
+def _other_names(path: str, own: MountPoint, mounts: Mapping[str, MountPoint]) -> Iterator[str]:
     """Yield the other paths of what is at `path`, which the mount `own` shows."""
     inside = _moved(path, own.path, own.top)
     for mount in mounts.values():

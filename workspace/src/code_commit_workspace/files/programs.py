@@ -13,11 +13,7 @@ from code_commit_workspace.files.path_text import within
 from code_commit_workspace.files.way_of_path import places_on_way
 
 
-def find_program(
-    name: str,
-    root: Path,
-    writable: Iterable[str | Path] = (),
-) -> str | None:
+def find_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> str | None:
     """Return the path of the program `name` from PATH, or None.
 
     Skip programs in the project at `root`, such as in a virtual environment, and in `writable`
@@ -34,11 +30,7 @@ def find_program(
     return None
 
 
-def require_program(
-    name: str,
-    root: Path,
-    writable: Iterable[str | Path] = (),
-) -> str:
+def require_program(name: str, root: Path, writable: Iterable[str | Path] = ()) -> str:
     """Return the path of the program `name`, as `find_program` does.
 
     Raises:
@@ -56,11 +48,7 @@ def require_program(
     raise NotReady(f"{name} was not found on PATH", hint=f"install {name} outside the project")
 
 
-def trusted_path(
-    root: Path,
-    path: str | None = None,
-    writable: Iterable[str | Path] = (),
-) -> str:
+def trusted_path(root: Path, path: str | None = None, writable: Iterable[str | Path] = ()) -> str:
     """Return `path` (default: PATH) without relative folders and without untrusted ones.
 
     Untrusted are folders in the project or in a `writable` folder, and those to which a link in

@@ -122,13 +122,7 @@ class ProjectTree:
             return 0
         return status.st_size
 
-    def read(
-        self,
-        path: str,
-        limit: int | None = None,
-        *,
-        start: int = 0,
-    ) -> bytes | None:
+    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
         """Return the content of the regular file at `path`, or None when it does not exist.
 
         Begin at the byte `start`. With `limit`, return at most so many bytes.

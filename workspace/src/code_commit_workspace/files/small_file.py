@@ -11,12 +11,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 
 
-def read_in_project(
-    root: Path,
-    path: str,
-    *,
-    limit: int,
-) -> bytes | None:
+def read_in_project(root: Path, path: str, *, limit: int) -> bytes | None:
     """Return the content of the regular file `path` below `root`, or None when it does not exist.
 
     Follow no links.

@@ -31,12 +31,7 @@ def create_file(
             os.fsync(file.fileno())
 
 
-def replace_file(
-    path: Path,
-    content: bytes | memoryview,
-    *,
-    sync: bool = False,
-) -> None:
+def replace_file(path: Path, content: bytes | memoryview, *, sync: bool = False) -> None:
     """Replace the file at `path`; only its owner may read it. If it is a link, replace the link.
 
     With `sync`, the new content is on disk before the old one is gone, even after a power failure.

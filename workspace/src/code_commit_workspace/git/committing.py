@@ -80,14 +80,7 @@ class NextCommit:
         NotReady: git failed, or the hooks to run are in the project itself.
     """
 
-    def __init__(
-        self,
-        git: GitCommand,
-        root: Path,
-        top: Path,
-        *,
-        hooks: bool,
-    ) -> None:
+    def __init__(self, git: GitCommand, root: Path, top: Path, *, hooks: bool) -> None:
         self._git = git
         self._hooks = hooks
         self.top = top

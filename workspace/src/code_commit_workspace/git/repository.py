@@ -50,12 +50,7 @@ class Repository:
     filters and signer.
     """
 
-    def __init__(
-        self,
-        place: Place,
-        settings: Settings,
-        folder: CommonFolder,
-    ) -> None:
+    def __init__(self, place: Place, settings: Settings, folder: CommonFolder) -> None:
         self.place = place
         folders = tuple(dict.fromkeys([place.folder, place.common]))
         self.layout = Layout(

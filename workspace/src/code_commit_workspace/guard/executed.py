@@ -46,11 +46,7 @@ def executed(written: Collection[str], tree: ProjectTree) -> Iterator[str]:
         )
 
 
-def _is_git(
-    path: str,
-    paths: Collection[str],
-    tree: ProjectTree,
-) -> bool:
+def _is_git(path: str, paths: Collection[str], tree: ProjectTree) -> bool:
     """Return whether `path` configures what git takes for a repository.
 
     This is any folder with a `HEAD`, on disk or in `paths`.
@@ -61,11 +57,7 @@ def _is_git(
     return _exists(f"{folder}/HEAD", paths, tree)
 
 
-def _exists(
-    path: str,
-    paths: Collection[str],
-    tree: ProjectTree,
-) -> bool:
+def _exists(path: str, paths: Collection[str], tree: ProjectTree) -> bool:
     try:
         return path in paths or tree.lstat(path) is not None
     except (OSError, ValueError):

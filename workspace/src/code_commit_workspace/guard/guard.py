@@ -177,12 +177,7 @@ class Guard:
                 for change in changes
             ]
 
-    def _plugin(
-        self,
-        plugin: str,
-        rule: PathRule,
-        changes: Sequence[Change],
-    ) -> list[Refusal]:
+    def _plugin(self, plugin: str, rule: PathRule, changes: Sequence[Change]) -> list[Refusal]:
         """Ask the rule of a plugin.
 
         An error or a result of a wrong type refuses the whole change set.
@@ -225,13 +220,7 @@ class VisibleTree:
         self._tree = tree
         self._files = files
 
-    def read(
-        self,
-        path: str,
-        limit: int | None = None,
-        *,
-        start: int = 0,
-    ) -> bytes | None:
+    def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
         """Return the content of the regular file at `path` from `start`; None if there is none."""
         return self._tree.read(path, limit, start=start)
 
@@ -262,11 +251,7 @@ class WrongAnswer(Exception):  # noqa: N818 - names a kind of answer
     """A rule of a plugin returned a result of a wrong type."""
 
 
-def checked_refusals(
-    answer: object,
-    paths: AbstractSet[str],
-    plugin: str,
-) -> Iterator[Refusal]:
+def checked_refusals(answer: object, paths: AbstractSet[str], plugin: str) -> Iterator[Refusal]:
     """Yield the refusals that a rule of `plugin` returned for changes of `paths`.
 
     Raises:

@@ -36,13 +36,7 @@ class PathLookup:
         GitError: git cannot list these folders.
     """
 
-    def __init__(
-        self,
-        tree: ProjectTree,
-        git: Git,
-        *,
-        gone: Collection[str] = (),
-    ) -> None:
+    def __init__(self, tree: ProjectTree, git: Git, *, gone: Collection[str] = ()) -> None:
         self._tree = tree
         self._gone = gone
         self.submodules = git.submodules()
@@ -184,11 +178,7 @@ def other_repository(folder: str) -> str:
     return f"{quote(folder)} is another git repository."
 
 
-def _remaining_path(
-    tree: ProjectTree,
-    folder: str,
-    gone: Collection[str],
-) -> str | None:
+def _remaining_path(tree: ProjectTree, folder: str, gone: Collection[str]) -> str | None:
     """Return a path in `folder` that would remain there after the deletion of `gone`, or None."""
     folders = [folder]
     while folders:

@@ -47,13 +47,7 @@ class Dump(View):
                     begin = first.end("data") - len(first["data"].lstrip())
                     yield Span(begin, last.end(), mark)
 
-    def unfinished(
-        self,
-        data: bytes,
-        *,
-        at_line_start: bool,
-        at_least: int,
-    ) -> int:
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
         """Return where in `data` a form begins that later data may complete, or `len(data)`."""
         line = data.rfind(b"\n") + 1
         if len(data) - line > REACH or not _MAY_BE_ROW.fullmatch(data, line):

@@ -50,13 +50,7 @@ class Encoded(View):
             yield from self._in_string.spans(data, at_line_start=at_line_start)
         yield from super().spans(data, at_line_start=at_line_start)
 
-    def unfinished(
-        self,
-        data: bytes,
-        *,
-        at_line_start: bool,
-        at_least: int,
-    ) -> int:
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
         """Return where in `data` a form begins that later data may complete, or `len(data)`."""
         in_lines = super().unfinished(data, at_line_start=at_line_start, at_least=at_least)
         in_string = self._in_string.unfinished(data, at_line_start=at_line_start, at_least=at_least)

@@ -80,13 +80,7 @@ class KeySearch:
                     spans.add(span)
         return sorted(spans, key=lambda span: (span.start, -span.end, span.mark))
 
-    def unfinished(
-        self,
-        data: bytes,
-        *,
-        at_line_start: bool,
-        at_least: int = 1,
-    ) -> int:
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
         """Return where in `data` a key begins that later data may complete, or `len(data)`.
 
         A beginning with fewer than `at_least` characters does not count.
@@ -106,13 +100,7 @@ class KeySearch:
             spans.update(view.spans(data, at_line_start=at_line_start))
         return spans
 
-    def _unfinished(
-        self,
-        data: bytes,
-        *,
-        at_line_start: bool,
-        at_least: int,
-    ) -> int:
+    def _unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
         return min(
             view.unfinished(data, at_line_start=at_line_start, at_least=at_least)
             for view in self._views

@@ -82,13 +82,7 @@ class Redactor:
             return []
         return search.spans(data, at_line_start=at_line_start)
 
-    def unfinished(
-        self,
-        data: bytes,
-        *,
-        at_line_start: bool,
-        at_least: int = 1,
-    ) -> int:
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
         """Return where in `data` a live key begins that later data may complete, or `len(data)`.
 
         A beginning with fewer than `at_least` characters does not count.

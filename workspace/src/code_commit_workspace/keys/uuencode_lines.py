@@ -33,13 +33,7 @@ class LinesOfUuencode(View):
             if span.end - span.start <= REACH:
                 yield span
 
-    def unfinished(
-        self,
-        data: bytes,
-        *,
-        at_line_start: bool,
-        at_least: int,
-    ) -> int:
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int) -> int:
         """Return where a full line begins that may hold the beginning of a form, or `len(data)`.
 
         The whole line is needed: only lines after a full one are searched.

@@ -120,11 +120,7 @@ def _not_ignored(folders: list[str], ignored: FindIgnored | None) -> list[str]:
     return [folder for folder in folders if folder not in left_out]
 
 
-def _look(
-    root: Path,
-    folder: str,
-    not_searched: frozenset[str],
-) -> _Folder:
+def _look(root: Path, folder: str, not_searched: frozenset[str]) -> _Folder:
     names: set[str] = set()
     links: set[str] = set()
     folders: list[str] = []

@@ -159,13 +159,7 @@ class IntegrityCheck:
                 names.add(self._name(path))
         return names
 
-    def _git(
-        self,
-        folder: Path,
-        skip: str,
-        *,
-        follow: bool = True,
-    ) -> dict[str, Seal]:
+    def _git(self, folder: Path, skip: str, *, follow: bool = True) -> dict[str, Seal]:
         """Seal a `.git`: a folder, a file that names one, or a link.
 
         With `follow`, also seal the targets of links in it.

@@ -67,12 +67,7 @@ def require_interpreter(
         _require_program_of_env(root, script, argument, hiding)
 
 
-def _require_file(
-    root: Path,
-    script: str,
-    interpreter: str,
-    hiding: Callable[[str], str],
-) -> None:
+def _require_file(root: Path, script: str, interpreter: str, hiding: Callable[[str], str]) -> None:
     """Check that the interpreter is a file that can be executed.
 
     Raises:

@@ -189,11 +189,7 @@ class Process:
                 self.trouble = f"{processes} of another user could not be ended"
 
 
-def _sandbox(
-    wrapper: Sequence[str],
-    status: int,
-    files: list[int],
-) -> list[str]:
+def _sandbox(wrapper: Sequence[str], status: int, files: list[int]) -> list[str]:
     """Return the command of bubblewrap, and add the files that it reads to `files`.
 
     Options are read from a file, because a command line with many mounts would be too long.

@@ -297,13 +297,7 @@ class ProcessRunner:
         """Wait until no process is running; return False after `seconds`."""
         return self._under_way.wait_until_over(seconds)
 
-    def _run(
-        self,
-        ready: _Ready,
-        stdin: bytes,
-        timeout: float,
-        record: ProcessLog,
-    ) -> _Ending:
+    def _run(self, ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
         with ExitStack() as ends:
             try:
                 process = Process(
@@ -366,13 +360,7 @@ class ProcessRunner:
         # More mounts would slow down every start; other rules are compared before and after.
         yield from (*self._read_only, *self._sealed.files.rules[:_MOST_RULES])
 
-    def _log(
-        self,
-        path: Path,
-        argv: Sequence[str],
-        *,
-        isolated: bool,
-    ) -> ProcessLog:
+    def _log(self, path: Path, argv: Sequence[str], *, isolated: bool) -> ProcessLog:
         # Redact each argument before quoting, which could split a key.
         command = shlex.join(self._redactor.text(argument) for argument in argv)
         sandbox = "off"
@@ -446,11 +434,7 @@ def _without_keys(
     return {name: value for name, value in environment.items() if not is_secret(name, value)}
 
 
-def _attend(
-    process: Process,
-    record: ProcessLog,
-    timeout: float,
-) -> bool:
+def _attend(process: Process, record: ProcessLog, timeout: float) -> bool:
     """Read its output until the process ends; return whether it was killed at the time limit."""
     deadline = time.monotonic() + timeout
     killed = False

@@ -35,13 +35,7 @@ def start(
     """
     try:
         _require_program(argv[0], root, env)
-        process = Process(
-            argv,
-            wrapper=wrapper,
-            cwd=root,
-            env=env,
-            stdin=None,
-        )
+        process = Process(argv, wrapper=wrapper, cwd=root, env=env, stdin=None)
     except (OSError, ValueError) as error:
         raise NotReady(f"{argv[0]} cannot be started: {error}") from error
     with ExitStack() as ends:
@@ -51,11 +45,7 @@ def start(
         return RunningProcess(process, altered, ends.pop_all())
 
 
-def _require_program(
-    name: str,
-    root: Path,
-    env: Mapping[str, str],
-) -> None:
+def _require_program(name: str, root: Path, env: Mapping[str, str]) -> None:
     """Check that a program can be executed.
 
     Raises:

@@ -109,9 +109,5 @@ def _judge_argument(call: LimitedCall) -> list[_Instruction]:
     return judgement
 
 
-def _return_if(
-    condition: int,
-    value: int,
-    action: int,
-) -> list[_Instruction]:
+def _return_if(condition: int, value: int, action: int) -> list[_Instruction]:
     return [(condition, 0, 1, value), (_RETURN, 0, 0, action)]

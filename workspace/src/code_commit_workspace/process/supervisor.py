@@ -55,13 +55,7 @@ def main(control: str, status: str, scope: str, *command: str) -> NoReturn:
     os._exit(0)
 
 
-def _supervise(
-    control: int,
-    status: int,
-    command: list[str],
-    *,
-    isolated: bool,
-) -> None:
+def _supervise(control: int, status: int, command: list[str], *, isolated: bool) -> None:
     os.set_inheritable(control, False)
     os.set_inheritable(status, False)
     reaper = _become_subreaper()

@@ -134,13 +134,7 @@ class _Transaction:
             journal.flush()
             journal.drop(DONE)
 
-    def _begin(
-        self,
-        verb: str,
-        path: str = "",
-        *,
-        step: str,
-    ) -> None:
+    def _begin(self, verb: str, path: str = "", *, step: str) -> None:
         self._operation.verb = verb
         self._operation.path = path
         self._step(step)
@@ -191,13 +185,7 @@ class _Transaction:
             if needed or error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY}:
                 raise
 
-    def _put(
-        self,
-        target: Target,
-        folder: int,
-        staged: str,
-        temporary: str,
-    ) -> os.stat_result:
+    def _put(self, target: Target, folder: int, staged: str, temporary: str) -> os.stat_result:
         path = target.write.path
         self._begin("written", path, step=f"rename {path}")
         with self._tree.parent(path) as (parent, name):
@@ -234,11 +222,7 @@ def _require_seen(
             raise OSError(errno.ESTALE, _CHANGED)
 
 
-def _require_unchanged(
-    parent: int,
-    name: str,
-    target: Target,
-) -> None:
+def _require_unchanged(parent: int, name: str, target: Target) -> None:
     """Check that nothing else changed the file since the survey.
 
     Raises:

@@ -30,14 +30,7 @@ def digest(folder: int, name: str) -> str | None:
         return "file " + hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
-def copy(
-    source: int,
-    name: str,
-    folder: int,
-    copied: str,
-    *,
-    private: bool = False,
-) -> None:
+def copy(source: int, name: str, folder: int, copied: str, *, private: bool = False) -> None:
     """Copy a file or link with its mode, its times and, if permitted, its owner.
 
     If it is `private`, the copy gets mode 0600 and keeps our owner.

@@ -77,12 +77,7 @@ def digest_of(content: bytes | memoryview, *, link: bool) -> str:
     return f"{kind} {hashlib.sha256(content).hexdigest()}"
 
 
-def write_file(
-    folder: int,
-    name: str,
-    content: bytes | memoryview,
-    mode: int | None,
-) -> int:
+def write_file(folder: int, name: str, content: bytes | memoryview, mode: int | None) -> int:
     """Write a new file and return an open handle on it.
 
     With `mode` None, the umask decides its permission bits.
@@ -108,13 +103,7 @@ def give(handle: int, owner: int, group: int) -> None:
             os.fchown(handle, owner, group)
 
 
-def place(
-    source: int,
-    staged: str,
-    folder: int,
-    name: str,
-    temporary: str,
-) -> os.stat_result:
+def place(source: int, staged: str, folder: int, name: str, temporary: str) -> os.stat_result:
     """Move `staged` to `name` atomically and return its status there.
 
     Across a mount point, copy it first to `temporary`, in the target's folder.

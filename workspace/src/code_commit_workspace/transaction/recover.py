@@ -20,12 +20,7 @@ def in_force(home: Path) -> bool:
     return os.path.lexists(home / "journal" / ACTIVE)
 
 
-def recover(
-    tree: ProjectTree,
-    home: Path,
-    *,
-    step: Step = no_step,
-) -> str | None:
+def recover(tree: ProjectTree, home: Path, *, step: Step = no_step) -> str | None:
     """Roll back the change set of an interrupted run; `home` is the state folder.
 
     Return a sentence about what was done, or None if there was nothing to do.
@@ -39,11 +34,7 @@ def recover(
         return recover_with(tree, journal, step)
 
 
-def recover_with(
-    tree: ProjectTree,
-    journal: Journal,
-    step: Step,
-) -> str | None:
+def recover_with(tree: ProjectTree, journal: Journal, step: Step) -> str | None:
     """Do what `recover` does with an open journal.
 
     Raises:

@@ -135,13 +135,7 @@ class _InTheWayError(Exception):
 
 
 class _Rollback:
-    def __init__(
-        self,
-        tree: ProjectTree,
-        folder: int,
-        plan: Plan,
-        step: Step,
-    ) -> None:
+    def __init__(self, tree: ProjectTree, folder: int, plan: Plan, step: Step) -> None:
         self._tree = tree
         self._folder = folder
         self._plan = plan
@@ -277,13 +271,7 @@ class _Rollback:
             finally:
                 os.close(handle)
 
-    def _is_old(
-        self,
-        parent: int,
-        name: str,
-        old: str,
-        entry: FileStep,
-    ) -> bool:
+    def _is_old(self, parent: int, name: str, old: str, entry: FileStep) -> bool:
         """Return whether the old file is in its place.
 
         Raises:

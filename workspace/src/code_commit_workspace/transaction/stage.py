@@ -15,12 +15,7 @@ from code_commit_workspace.transaction.survey import Survey, Target
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
-def stage(
-    tree: ProjectTree,
-    survey: Survey,
-    folder: int,
-    step: Step,
-) -> Plan:
+def stage(tree: ProjectTree, survey: Survey, folder: int, step: Step) -> Plan:
     """Fill `folder` with everything that applying or rolling back needs.
 
     It survives a power loss.
@@ -38,13 +33,7 @@ def stage(
     return plan
 
 
-def _stage_one(
-    tree: ProjectTree,
-    number: int,
-    target: Target,
-    folder: int,
-    step: Step,
-) -> FileStep:
+def _stage_one(tree: ProjectTree, number: int, target: Target, folder: int, step: Step) -> FileStep:
     step(f"stage {target.write.path}")
     new = _stage_new(target, folder, f"new-{number}")
     if target.before is None:
@@ -74,13 +63,7 @@ def _stage_new(target: Target, folder: int, name: str) -> str | None:
     return disk.digest_of(write.content, link=write.link)
 
 
-def _stage_old(
-    tree: ProjectTree,
-    path: str,
-    new: str | None,
-    folder: int,
-    name: str,
-) -> FileStep:
+def _stage_old(tree: ProjectTree, path: str, new: str | None, folder: int, name: str) -> FileStep:
     with tree.parent(path) as (parent, target):
         try:
             os.link(target, name, src_dir_fd=parent, dst_dir_fd=folder, follow_symlinks=False)

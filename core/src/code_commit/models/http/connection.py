@@ -105,12 +105,7 @@ class HttpConnection:
         self._in_use = threading.Lock()
         self._aborted = threading.Event()
 
-    def post(
-        self,
-        request: httpx.Request,
-        endpoint: Endpoint,
-        queue: ResultQueue,
-    ) -> None:
+    def post(self, request: httpx.Request, endpoint: Endpoint, queue: ResultQueue) -> None:
         """Send and read; put the reply or the exception into `queue`."""
         timeout = httpx.Timeout(endpoint.read_timeout, connect=CONNECT_SECONDS, write=WRITE_SECONDS)
         request.extensions = {"timeout": timeout.as_dict(), "trace": self._traced}
@@ -189,12 +184,7 @@ class HttpConnection:
             self.abort()
 
 
-def _pieces(
-    response: httpx.Response,
-    cap: int,
-    *,
-    streams: bool,
-) -> Iterator[bytes]:
+def _pieces(response: httpx.Response, cap: int, *, streams: bool) -> Iterator[bytes]:
     """Yield the reply as it arrives, without its compression; events are larger than their text."""
     limit = cap
     if streams:

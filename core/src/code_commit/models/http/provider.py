@@ -94,12 +94,7 @@ class HttpProvider:
         NotReady: the address is not a URL.
     """
 
-    def __init__(
-        self,
-        definition: ProviderDefinition,
-        endpoint: Endpoint,
-        wire: Wire,
-    ) -> None:
+    def __init__(self, definition: ProviderDefinition, endpoint: Endpoint, wire: Wire) -> None:
         _silence_libraries()
         self._name = definition.name
         self._wire: Any = wire  # with or without the functions that are optional
@@ -165,12 +160,7 @@ class HttpProvider:
             self._form = form
             call.warn(f"{self._name} refused {_REFUSED[form]}")
 
-    def _streamed(
-        self,
-        post: _Post,
-        head: StreamHead,
-        call: ModelCall,
-    ) -> Completion:
+    def _streamed(self, post: _Post, head: StreamHead, call: ModelCall) -> Completion:
         """Read a streamed reply, and pass on what arrives."""
         decoder = self._wire.stream()
         event = StreamEvent("", b"")
@@ -208,11 +198,7 @@ class HttpProvider:
                 )
             return completion
 
-        def feed_again(
-            _status: int,
-            _headers: object,
-            clean: bytes,
-        ) -> None:
+        def feed_again(_status: int, _headers: object, clean: bytes) -> None:
             tuple(self._wire.stream().feed(replace(event, data=clean)))
 
         described = self._described(failure, replace(head.reply, body=event.data), feed_again)
@@ -242,11 +228,7 @@ class HttpProvider:
         if not hasattr(self._wire, "encode_models"):
             raise NotReady("its plugin cannot ask for models")
 
-        def decode(
-            status: int,
-            headers: Mapping[str, str],
-            body: bytes,
-        ) -> tuple[Any, bytes]:
+        def decode(status: int, headers: Mapping[str, str], body: bytes) -> tuple[Any, bytes]:
             return dict(self._wire.decode_models(status, headers, body)), body
 
         models: dict[str, int] = {}

@@ -92,11 +92,7 @@ def _block(part: Part, *, alone: bool) -> str:
     return commands if alone else f"echo {shlex.quote(f'== {part}')}\n(\n{commands})\n"
 
 
-def if_tests(
-    patterns: Sequence[str],
-    tests: str,
-    otherwise: str = "",
-) -> str:
+def if_tests(patterns: Sequence[str], tests: str, otherwise: str = "") -> str:
     """Return commands that run `tests` if files match `patterns` when the script runs, else
     `otherwise`.
     """

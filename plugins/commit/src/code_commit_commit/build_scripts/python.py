@@ -83,11 +83,7 @@ def _part(folder: Folder) -> Part:
     )
 
 
-def _interpreter(
-    folder: Folder,
-    manager: tuple[str, str] | None,
-    environment: str,
-) -> str:
+def _interpreter(folder: Folder, manager: tuple[str, str] | None, environment: str) -> str:
     """Return commands that set `python`, which the script expands without quotes."""
     if manager:
         program = manager[0]
@@ -165,11 +161,7 @@ def _options(folder: Folder, test: str) -> str:
     return options
 
 
-def _install(
-    folder: Folder,
-    manager: tuple[str, str] | None,
-    environment: str,
-) -> str:
+def _install(folder: Folder, manager: tuple[str, str] | None, environment: str) -> str:
     """Return the command that installs the project and the requirements of its tests."""
     extra, group = _test_requirements(folder)
     if manager:

@@ -56,11 +56,7 @@ def check(host: Host, arguments: Namespace) -> int:
     return ExitCode.NOT_REACHED if any(verdicts.values()) else ExitCode.REACHED
 
 
-def _judge(
-    host: Host,
-    workspace: Workspace,
-    arguments: Namespace,
-) -> Judge:
+def _judge(host: Host, workspace: Workspace, arguments: Namespace) -> Judge:
     """Return the function that gives the refusals of a path, as the flags choose.
 
     Raises:
@@ -96,11 +92,7 @@ def _reading_refusals(workspace: Workspace, path: str) -> tuple[Refusal, ...]:
     return (refusal,) if refusal else ()
 
 
-def _key_refusals(
-    tree: ProjectTree,
-    redactor: Redactor,
-    path: str,
-) -> tuple[Refusal, ...]:
+def _key_refusals(tree: ProjectTree, redactor: Redactor, path: str) -> tuple[Refusal, ...]:
     """Return a refusal if a file of the project contains a key, in any censored form."""
     try:
         content = tree.read(path)

@@ -110,11 +110,7 @@ def init(host: Host, arguments: Namespace) -> int:
     return ExitCode.NOT_REACHED if build and not build.passed else ExitCode.REACHED
 
 
-def _print_files(
-    host: Host,
-    laid_out: _LaidOut,
-    parts: Sequence[Part],
-) -> None:
+def _print_files(host: Host, laid_out: _LaidOut, parts: Sequence[Part]) -> None:
     for path in laid_out.created:
         host.out.line(f"created  {path}")
     for path in laid_out.unchanged:
@@ -128,11 +124,7 @@ def _print_files(
         )
 
 
-def _next_command(
-    host: Host,
-    parts: Sequence[Part],
-    build: FirstBuild | None,
-) -> str:
+def _next_command(host: Host, parts: Sequence[Part], build: FirstBuild | None) -> str:
     try:
         Git(host.root).require_repository()
     except NoRepository:
@@ -220,12 +212,7 @@ def _make_folder(tree: ProjectTree, name: str) -> bool:
     return True
 
 
-def _make_file(
-    tree: ProjectTree,
-    path: str,
-    text: str,
-    mode: int,
-) -> bool:
+def _make_file(tree: ProjectTree, path: str, text: str, mode: int) -> bool:
     with tree.parent(path) as (folder, name):
         try:
             create_file(name, text.encode(), mode, folder=folder)

@@ -84,11 +84,7 @@ def _print_left_out(host: Host, left_out: Mapping[str, str]) -> None:
         host.out.note("  to include one of these: --exclude '!PATTERN'")
 
 
-def _print_paths(
-    host: Host,
-    label: str,
-    paths: Sequence[str],
-) -> None:
+def _print_paths(host: Host, label: str, paths: Sequence[str]) -> None:
     if not paths:
         return
     text = f"  {label}: {', '.join(paths[:_SHOWN_PATHS])}"

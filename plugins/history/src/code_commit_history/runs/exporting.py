@@ -140,11 +140,7 @@ def _diffs(host: Host, folder: Path) -> dict[int, str]:
     return {seq: name for seq, name in names.items() if diffs[name]}
 
 
-def _small_diff(
-    checkpoints: Checkpoints,
-    old: str,
-    new: str,
-) -> bytes | None:
+def _small_diff(checkpoints: Checkpoints, old: str, new: str) -> bytes | None:
     """Return a diff, or None if it is too large for a log."""
     try:
         return checkpoints.diff(old, new, most=LARGEST_DIFF)

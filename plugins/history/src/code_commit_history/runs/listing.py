@@ -61,11 +61,7 @@ def _width_without_query(rows: Sequence[Row]) -> int:
     return sum(max(map(len, cells)) + 2 for cells in columns)
 
 
-def _print_narrow(
-    host: Host,
-    rows: Sequence[Row],
-    columns: int,
-) -> None:
+def _print_narrow(host: Host, rows: Sequence[Row], columns: int) -> None:
     """Print two or three lines per run, for a terminal that is too narrow for the table."""
     for row in rows:
         host.out.line(f"{row.run}  {row.outcome}")

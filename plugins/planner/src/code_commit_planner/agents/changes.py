@@ -74,22 +74,14 @@ def _outside_plan(paths: Iterable[str]) -> list[str]:
     return sorted(path for path in set(paths) if not path.startswith(f"{FOLDER}/"))
 
 
-def _diffs(
-    run: Run,
-    base: str,
-    paths: Sequence[str],
-) -> Iterator[str]:
+def _diffs(run: Run, base: str, paths: Sequence[str]) -> Iterator[str]:
     for start in range(0, len(paths), _AT_ONCE):
         batch = paths[start : start + _AT_ONCE]
         diff = run.git("--literal-pathspecs", *_DIFF, "--relative", base, "--", *batch)
         yield diff.decode("utf-8", "replace")
 
 
-def _new_files(
-    run: Run,
-    paths: Sequence[str],
-    limit: int,
-) -> Iterator[str]:
+def _new_files(run: Run, paths: Sequence[str], limit: int) -> Iterator[str]:
     """Yield a diff of each new file; beyond `limit` characters, only the name of the file."""
     shown = 0
     for path in paths:

@@ -185,14 +185,7 @@ class _Loop:
         costs = report_spent(self.run)
         so_far = fill(messages.SO_FAR, spent=costs) if costs else ""
         turns = str(self.turns)
-        show(
-            self.run,
-            message,
-            style="bold",
-            number=str(turn),
-            turns=turns,
-            spent=so_far,
-        )
+        show(self.run, message, style="bold", number=str(turn), turns=turns, spent=so_far)
 
     def _player(self, feedback: str) -> AgentResult:
         prompt = ""

@@ -46,13 +46,7 @@ class Guard:
     _originals: dict[str, bytes] = field(default_factory=dict)
     _restored: list[str] = field(default_factory=list)
 
-    def tools(
-        self,
-        toolbox: Toolbox,
-        agent: str,
-        *,
-        writes: tuple[str, ...] = (),
-    ) -> Toolbox:
+    def tools(self, toolbox: Toolbox, agent: str, *, writes: tuple[str, ...] = ()) -> Toolbox:
         """Return `toolbox` with tools that change none of these files but `writes`; remember their
         current content.
         """
@@ -108,12 +102,7 @@ class Guard:
         plain_path = unicodedata.normalize("NFKC", path).casefold()
         return plain_path.partition("/")[0] != FOLDER and path not in self.more
 
-    def _guarded(
-        self,
-        tool: Tool,
-        agent: str,
-        writes: tuple[str, ...],
-    ) -> Tool:
+    def _guarded(self, tool: Tool, agent: str, writes: tuple[str, ...]) -> Tool:
         def call(context: ToolContext, arguments: Json) -> str:
             with self._recorded(agent, writes):
                 try:
@@ -147,13 +136,7 @@ class Guard:
             path: content for path in self._paths() if (content := self._read(path)) is not None
         }
 
-    def _restore(
-        self,
-        agent: str,
-        writes: tuple[str, ...],
-        *,
-        killed: bool = False,
-    ) -> str:
+    def _restore(self, agent: str, writes: tuple[str, ...], *, killed: bool = False) -> str:
         """Restore the files, except `writes`; return a note for the agent. No signal ends this.
 
         With `killed`, the person may have written the files since: keep copies of them.
@@ -161,13 +144,7 @@ class Guard:
         with STOP.hold():
             return self._put_back(agent, writes, killed=killed)
 
-    def _put_back(
-        self,
-        agent: str,
-        writes: tuple[str, ...],
-        *,
-        killed: bool,
-    ) -> str:
+    def _put_back(self, agent: str, writes: tuple[str, ...], *, killed: bool) -> str:
         writable = {*writes, NEW}
         changes = [*self._restorations(writable, keep=killed), *self._removals(writable)]
         if not changes:
@@ -233,11 +210,7 @@ def _join(paths: Iterable[str]) -> str:
     return ", ".join(map(legible, paths))
 
 
-def _limited(
-    tool: Tool,
-    allowed: Callable[[str], bool],
-    reason: str,
-) -> Tool:
+def _limited(tool: Tool, allowed: Callable[[str], bool], reason: str) -> Tool:
     def call(context: ToolContext, arguments: Json) -> str:
         if not allowed(normalise_path(arguments["path"])):
             raise ToolError(f"{arguments['path']} cannot be written: {reason}")

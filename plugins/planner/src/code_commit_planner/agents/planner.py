@@ -23,13 +23,7 @@ def describe(run: Run, requirements: str) -> str:
     return _ask(run, COMMIT_MESSAGE, requirements, label="commit-message")
 
 
-def _ask(
-    run: Run,
-    prompt: str,
-    requirements: str,
-    *,
-    label: str,
-) -> str:
+def _ask(run: Run, prompt: str, requirements: str, *, label: str) -> str:
     question = fill(prompt, token=run.token, requirements=requirements)
     request = Request((Message("user", (Text(question),)),))
     parts = (PromptPart.of("the requirements", requirements),)

@@ -32,11 +32,7 @@ def completion_of(plan: Plan) -> Completed:
     return Completed(when, with_todo=todo is not None)
 
 
-def save_message(
-    state: Path,
-    requirements: str,
-    message: CommitMessage,
-) -> None:
+def save_message(state: Path, requirements: str, message: CommitMessage) -> None:
     """Save the message of the commit with the completed file `requirements`."""
     save_json(state / _MESSAGE_FILE, {"requirements": requirements, **asdict(message)})
 

@@ -39,11 +39,7 @@ def columns(text: str) -> int:
     return sum(map(_columns, text))
 
 
-def wrap(
-    line: str,
-    width: int,
-    measure: Callable[[str], int] = len,
-) -> list[str]:
+def wrap(line: str, width: int, measure: Callable[[str], int] = len) -> list[str]:
     """Break `line` at spaces into lines of at most `width`, in characters or as `measure` counts.
 
     Longer words are broken too, but not between a character and its combining marks.
@@ -96,11 +92,7 @@ def _split(piece: str, mark: str, value: str) -> list[str]:
     return pieces
 
 
-def _pieces(
-    word: str,
-    width: int,
-    measure: Callable[[str], int],
-) -> list[str]:
+def _pieces(word: str, width: int, measure: Callable[[str], int]) -> list[str]:
     pieces = []
     while measure(word) > width:
         place = _place(word, width, measure)
@@ -109,11 +101,7 @@ def _pieces(
     return [*pieces, word]
 
 
-def _place(
-    text: str,
-    width: int,
-    measure: Callable[[str], int],
-) -> int:
+def _place(text: str, width: int, measure: Callable[[str], int]) -> int:
     """Return where to cut `text`, which is longer than `width`; never at its start."""
     widest = len(text)
     for at in range(2, len(text) + 1):

@@ -60,11 +60,7 @@ class Selection:
     unclear: tuple[str, ...]
 
 
-def select(
-    entries: Iterable[StatusEntry],
-    foreign: Iterable[str],
-    prefix: str,
-) -> Selection:
+def select(entries: Iterable[StatusEntry], foreign: Iterable[str], prefix: str) -> Selection:
     """Choose the files to stage.
 
     `foreign` files were staged before by someone else and stay unchanged. `prefix` is the codepath

@@ -71,12 +71,7 @@ class Connection:
             ConnectionFailed: there is no answer within 30 seconds, or it is not that of an MCP
                 server.
         """
-        threading.Thread(
-            target=anyio.run,
-            args=(self._serve,),
-            name="mcp",
-            daemon=True,
-        ).start()
+        threading.Thread(target=anyio.run, args=(self._serve,), name="mcp", daemon=True).start()
         try:
             with STOP.calling(partial(self._opened.set_exception, ConnectionFailed("interrupted"))):
                 return self._opened.result(_START_SECONDS).tools
@@ -85,13 +80,7 @@ class Connection:
         except Exception as error:
             raise ConnectionFailed(_described(error)) from error
 
-    def call(
-        self,
-        tool: str,
-        arguments: Mapping[str, Any],
-        *,
-        seconds: float,
-    ) -> CallToolResult:
+    def call(self, tool: str, arguments: Mapping[str, Any], *, seconds: float) -> CallToolResult:
         """Call a tool.
 
         Raises:

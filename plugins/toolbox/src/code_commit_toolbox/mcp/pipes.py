@@ -29,12 +29,7 @@ class StderrTail:
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._tail = b""
-        threading.Thread(
-            target=self._read,
-            args=(stream,),
-            name="mcp stderr",
-            daemon=True,
-        ).start()
+        threading.Thread(target=self._read, args=(stream,), name="mcp stderr", daemon=True).start()
 
     @property
     def text(self) -> str:

@@ -36,13 +36,7 @@ class TrustedProcess:
         NotReady: it cannot be started; or a build could have put the program there.
     """
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        root: Path,
-        env: Mapping[str, str],
-    ) -> None:
+    def __init__(self, argv: Sequence[str], *, root: Path, env: Mapping[str, str]) -> None:
         variables = {**os.environ, **env}
         _require_outside(argv[0], root, variables.get("PATH"))
         try:
@@ -80,11 +74,7 @@ class TrustedProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def _require_outside(
-    program: str,
-    root: Path,
-    search_path: str | None,
-) -> None:
+def _require_outside(program: str, root: Path, search_path: str | None) -> None:
     """Check that neither `program` nor a folder above it is in the project at `root`."""
     path = program if "/" in program else shutil.which(program, path=search_path)
     if path and (root / path).exists() and any(replaceable_places(root / path, root)):

@@ -28,12 +28,7 @@ _LONGEST_DESCRIPTION = 4000  # characters
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_]")
 
 
-def server_tools(
-    name: str,
-    server: McpServer,
-    start: Start,
-    root: Path,
-) -> Iterator[Tool]:
+def server_tools(name: str, server: McpServer, start: Start, root: Path) -> Iterator[Tool]:
     """Connect to the server `name`, and yield its tools.
 
     The tool `add` of the server `math` is called `math_add`.

@@ -146,11 +146,7 @@ def _files(run: Run, searches: Sequence[Json]) -> tuple[list[dict[str, Any]], di
     return files, problems, left_out
 
 
-def _folder_problem(
-    run: Run,
-    folder: str,
-    readable: Sequence[str],
-) -> str:
+def _folder_problem(run: Run, folder: str, readable: Sequence[str]) -> str:
     """Return why `folder` cannot be searched, or ""."""
     if not folder:
         return ""

@@ -54,12 +54,7 @@ def read_file(settings: ToolboxSettings) -> Tool:
     )
 
 
-def lines_of(
-    text: str,
-    first: int,
-    last: int | None,
-    limit: int,
-) -> str:
+def lines_of(text: str, first: int, last: int | None, limit: int) -> str:
     """Return lines `first` to `last` of `text`, counted from 1, up to `limit` characters.
 
     If only a part is returned, the last line says which part.

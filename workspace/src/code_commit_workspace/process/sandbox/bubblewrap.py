@@ -72,13 +72,7 @@ def failure(command: Sequence[str]) -> str:
     """
     attempt = [command[0], "--version"]
     try:
-        process = Process(
-            attempt,
-            wrapper=command,
-            cwd=Path("/"),
-            env=os.environ,
-            stdin=b"",
-        )
+        process = Process(attempt, wrapper=command, cwd=Path("/"), env=os.environ, stdin=b"")
         with process:
             if process.wait(_SECONDS_TO_PROVE) == 0:
                 return ""

@@ -29,11 +29,7 @@ def pnpm_store(env: Mapping[str, str], home: str) -> str:
     return f"{pnpm}/store"
 
 
-def cache_variables(
-    env: Mapping[str, str],
-    cache: str,
-    store: str = "",
-) -> dict[str, str]:
+def cache_variables(env: Mapping[str, str], cache: str, store: str = "") -> dict[str, str]:
     """Return the variables that let build tools work with a read-only home folder.
 
     Those that `env` sets are left out. A process sees the private folder at `cache`, and a

@@ -67,13 +67,7 @@ class Arrangement:
     mounts: Mapping[str, Mount]
 
 
-def arrange(
-    mounts: Iterable[Mount],
-    *,
-    root: str,
-    private: str,
-    empty: str,
-) -> Arrangement:
+def arrange(mounts: Iterable[Mount], *, root: str, private: str, empty: str) -> Arrangement:
     """Arrange `mounts`; the last mount of a path counts. Mounts that change nothing are left out.
 
     `root` is the project, `private` the folder of the private folders, `empty` an empty file.
@@ -162,11 +156,7 @@ def _check(
             )
 
 
-def _hidden_in(
-    mount: Mount,
-    arranged: Mapping[str, Mount],
-    hidden: Sequence[str],
-) -> str:
+def _hidden_in(mount: Mount, arranged: Mapping[str, Mount], hidden: Sequence[str]) -> str:
     """Return how `mount` would show what is hidden, or ""."""
     by_user = mount.origin == "user"
     for path in hidden:

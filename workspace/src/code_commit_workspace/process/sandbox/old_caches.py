@@ -31,12 +31,7 @@ def remove_old_caches(place: Path) -> None:
         if stamp.exists() and abs(time.time() - stamp.stat().st_mtime) < _DAY:
             return
         stamp.touch()
-        thread = threading.Thread(
-            target=_remove,
-            args=[place],
-            name="old caches",
-            daemon=True,
-        )
+        thread = threading.Thread(target=_remove, args=[place], name="old caches", daemon=True)
         thread.start()  # if the program ends meanwhile, the next day removes the remaining ones
 
 

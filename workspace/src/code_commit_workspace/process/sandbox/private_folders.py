@@ -139,11 +139,7 @@ def _open_anyway(parent: int, name: str) -> int:
         return open_folder(parent, name)
 
 
-def _remove_unless(
-    expected: Callable[[int], bool],
-    name: str,
-    folder: int,
-) -> None:
+def _remove_unless(expected: Callable[[int], bool], name: str, folder: int) -> None:
     """Remove `name` in `folder` if its mode is not `expected`."""
     try:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode

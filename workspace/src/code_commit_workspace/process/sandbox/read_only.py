@@ -96,11 +96,7 @@ def _home(path: str, homes: Sequence[str]) -> str:
     return next((home for home in homes if within(path, home)), "")
 
 
-def _how_to_open(
-    path: str,
-    homes: Sequence[str],
-    may_open: Callable[[str], bool],
-) -> str:
+def _how_to_open(path: str, homes: Sequence[str], may_open: Callable[[str], bool]) -> str:
     """Return the advice for a write to `path`."""
     folder = next(filter(may_open, _folders(path, _home(path, homes))), "")
     if not folder:
