@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 _SHORTEST_PART = 8  # characters
-_MASK = "\0"
+_MASK = "\0"  # stands for a hidden character
 
 
 def hide_parts(text: str, key: str | None) -> str:
@@ -27,8 +27,8 @@ def hide_parts(text: str, key: str | None) -> str:
     if not any(hidden):
         return text
     letters = zip(hidden, text, strict=True)
-    masked = ["\0" if is_hidden else letter for is_hidden, letter in letters]
-    return re.sub("\0+", "***", "".join(masked))
+    masked = [_MASK if is_hidden else letter for is_hidden, letter in letters]
+    return re.sub(f"{_MASK}+", "***", "".join(masked))
 
 
 def _parts_of(key: str) -> Iterator[str]:
