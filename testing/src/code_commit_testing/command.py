@@ -60,8 +60,9 @@ class Project:
         rollup: str | None = "files",
         gitignore: str = "/agent-config\n",
     ) -> Project:
-        """Create a project below `folder`: commit `files`, write `query` and `rollup` to
-        `agent-config`.
+        """Create a project below `folder`.
+
+        `files` are committed; `query` and `rollup` are written to `agent-config`.
 
         The rollup "files" has all of `files`; None writes none.
         """
@@ -81,8 +82,9 @@ class Project:
         return project
 
     def _commit_start(self, files: tuple[tuple[str, str], ...]) -> None:
-        """Commit the files, or copy the repository of the project that had the same ones: git takes
-        long to start.
+        """Commit the files, or copy the repository of the project that had the same ones.
+
+        This saves starts of git, which take long.
         """
         git = self.root / ".git"
         for path, (mode, content) in _repositories.get(files, {}).items():
@@ -109,8 +111,9 @@ class Project:
         }
 
     def _refresh_index(self, index: Path) -> None:
-        """Write times and inodes of the files to the index, as `git add` does: an entry, its path,
-        zeros up to 8.
+        """Write times and inodes of the files to the index, as `git add` does.
+
+        After an entry and its path there are zeros, up to a multiple of 8 bytes.
         """
         text = bytearray(index.read_bytes())
         at = 12
@@ -216,8 +219,9 @@ class Project:
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
     ) -> subprocess.Popen[bytes]:
-        """Start `code-commit` here and return at once, by default with pipes for `stdin`, `stdout`
-        and `stderr`.
+        """Start `code-commit` here and return at once.
+
+        By default, `stdin`, `stdout` and `stderr` are pipes.
 
         For tests that answer or interrupt a workflow; use it in a `with` statement. On Linux the
         command runs in a fork of a process that has imported the libraries, which is faster: this

@@ -83,8 +83,9 @@ class CompleteConformance:
         raise NotImplementedError("override `answer`")
 
     def stream_events(self, reply: Reply, piece: int) -> Iterable[StreamEvent | bytes]:
-        """Return `reply` as the service streams it, with up to `piece` characters of text in an
-        event.
+        """Return `reply` as the service streams it.
+
+        An event has up to `piece` characters of text.
 
         Bytes are sent unchanged. `reply` is no error.
         """

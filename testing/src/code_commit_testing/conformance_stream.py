@@ -69,8 +69,9 @@ class StreamConformance:
         raise NotImplementedError
 
     def stream_events(self, reply: Reply, piece: int) -> Iterable[StreamEvent]:
-        """Return `reply` as the service streams it, with up to `piece` characters of text in an
-        event.
+        """Return `reply` as the service streams it.
+
+        An event has up to `piece` characters of text.
 
         Override it for your own protocol. `reply` is no error.
         """
@@ -334,9 +335,7 @@ def assert_same(streamed: Completion, whole: Completion, body: bytes) -> None:
 
 
 def _comparable(completion: Completion, body: bytes) -> Completion:
-    """Return a completion without its body, and without the ids of calls that the service does not
-    send.
-    """
+    """Return a completion without its body and the ids of calls that the service does not send."""
     parts = list(completion.message.parts)
     for index, part in enumerate(parts):
         if isinstance(part, ToolCall) and json.dumps(part.id).encode() not in body:

@@ -1,5 +1,6 @@
-"""The conformance tests for a `Wire` that streams, with the host's HTTP on a real connection; they
-skip others.
+"""The conformance tests for a `Wire` that streams, with the host's HTTP on a real connection.
+
+They skip others.
 """
 
 from __future__ import annotations

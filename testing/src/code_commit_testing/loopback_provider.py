@@ -1,5 +1,4 @@
-"""An HTTP provider without a provider's distribution, for tests of a workflow in a separate
-environment.
+"""An HTTP provider for tests of a workflow, without a provider's distribution.
 
 It calls a `ScriptedServer` with OpenAI's protocol, with text only. This module is the plugin; a
 test installs it with:

@@ -1,5 +1,6 @@
-"""A call of a provider in a thread of its own: one that does not end fails its test, and nothing
-more.
+"""A call of a provider in a thread of its own.
+
+A call that does not end fails its own test, and no other.
 """
 
 from __future__ import annotations

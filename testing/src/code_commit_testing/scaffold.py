@@ -1,5 +1,4 @@
-"""`code-commit plugins new NAME --kind KIND`: create a distribution with a plugin of that kind, and
-tests that pass.
+"""`code-commit plugins new NAME --kind KIND`: create a plugin of that kind, with tests that pass.
 
 The files are in `templates`: those of the kind, and the ones of every kind. They are valid code for
 a plugin called `new-name`; `create` replaces that name.
@@ -27,8 +26,10 @@ _LONGEST_NAME = 30
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of plugin: its words in a text, how to use it, an example of its settings, its entry
-    point group.
+    """A kind of plugin.
+
+    It has its words in a text, how to use it, an example of its settings, and its entry point
+    group.
     """
 
     words: str

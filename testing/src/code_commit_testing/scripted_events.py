@@ -21,8 +21,9 @@ def events_of(protocol: Protocol, answer: Answer, *, piece: int = 5) -> Iterator
 
 
 def error_event(protocol: Protocol, body: bytes) -> StreamEvent:
-    """Return the event of an error in the middle of a stream; `body` is that of the error's own
-    reply.
+    """Return the event of an error in the middle of a stream.
+
+    `body` is that of the error's own reply.
     """
     return StreamEvent("error" if protocol == "anthropic" else "", body)
 

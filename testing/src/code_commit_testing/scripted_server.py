@@ -90,8 +90,9 @@ Scripted = Reply | str | Callable[[RecordedRequest], Reply | str]
 
 
 class ScriptedServer:
-    """Answers each request with the next item of its script: a `Reply`, a text, or a function of
-    the request.
+    """Answers each request with the next item of its script.
+
+    An item is a `Reply`, a text, or a function of the request.
 
     The requested path selects the protocol of the reply; a request that asks to stream gets the
     same reply as events. A script that is used up answers 400. `requests` records the requests in

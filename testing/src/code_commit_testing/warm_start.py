@@ -36,8 +36,9 @@ _servers: list[tuple[dict[str, str], str]] = []  # what it read at its start, an
 
 
 def warm_address(environ: Mapping[str, str]) -> str | None:
-    """Return the address of this process's server, or None if its forks cannot act like a new
-    interpreter with `environ`.
+    """Return the address of this process's server.
+
+    It is None if its forks cannot act like a new interpreter with `environ`.
     """
     at_start = {
         name: text

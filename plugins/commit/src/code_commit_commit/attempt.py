@@ -51,7 +51,8 @@ class Attempt:
         return build_end(self.build) if self.build else ""
 
     def failure(self, returned: str) -> str:
-        """Return why the attempt failed, for the repair prompt; `returned` has the files that the
-        model had not seen.
+        """Return why the attempt failed, for the repair prompt.
+
+        `returned` has the files that the model had not seen.
         """
         return failure_text(self.refusal, self.build, returned, self.cannot_run)

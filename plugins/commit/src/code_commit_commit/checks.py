@@ -1,5 +1,6 @@
-"""The checks of `code-commit doctor` for the commit workflow: the build, and the code for the
-model.
+"""The checks of `code-commit doctor` for the commit workflow.
+
+They look at the build, and at the code for the model.
 """
 
 from __future__ import annotations
@@ -71,8 +72,9 @@ def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """The code that the next run would send, the state of the rollup for people, and how many files
-    differ from it.
+    """The code that the next run would send, and the state of the rollup for people.
+
+    `changed` is how many files differ from the rollup.
     """
 
     text: str
@@ -82,8 +84,9 @@ class _Code:
 
 
 def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
-    """Check the code that the next run would send: whether it is up to date and fits the window,
-    and what it costs.
+    """Check the code that the next run would send.
+
+    The check says whether it is up to date and fits the window, and what it costs.
 
     Raises:
         NotReady: the next run could not send it.
@@ -110,8 +113,9 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
 
 
 def _size(tokens: int, model: str, window: int | None) -> Check:
-    """Return the tokens of a prompt, the window of `model`, and the cost of a call, as far as they
-    are known.
+    """Return the tokens of a prompt, the window of `model`, and the cost of a call.
+
+    The window and the cost are left out if they are unknown.
     """
     text = f"a prompt has about {tokens:,} tokens"
     data: dict[str, int | float | None] = {

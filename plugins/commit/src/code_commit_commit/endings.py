@@ -123,8 +123,9 @@ def _reason(refused: ResponseRefused) -> str:
 
 
 def _red_before(run: Run, red: ProcessResult | None) -> str:
-    """Return how build.sh ends on the files from before the run, if it fails or if that is not
-    known.
+    """Return how build.sh ends on the files from before the run.
+
+    The text is empty if it passes, or if nobody needs to know.
     """
     timed_out = red is not None and red.timed_out
     if run.settings.build_untouched != "after" or timed_out or run.is_known_green():

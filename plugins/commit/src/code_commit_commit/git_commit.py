@@ -62,8 +62,9 @@ class GitCommit:
             run.emit(MessageLogged(text))
 
     def make(self, changes: Sequence[Change]) -> str:
-        """Commit the files of `changes` as they are on disk, and nothing else; return the commit's
-        id.
+        """Commit the files of `changes` as they are on disk, and nothing else.
+
+        Return the commit's id.
 
         Raises:
             NotReady: git refused, or the commit would contain changes from before the run. The
@@ -155,8 +156,9 @@ class GitCommit:
 
 
 def commit_message(query: str, run: str, model: str) -> str:
-    """Return the message of the commit: the query's first line, the rest of its first paragraph,
-    trailers.
+    """Return the message of the commit.
+
+    It has the query's first line, the rest of its first paragraph, and trailers.
     """
     lines = [
         " ".join(printable(line, newlines=False).split()) for line in query.strip().splitlines()

@@ -50,8 +50,9 @@ FRESH = "update the rollup with `code-commit rollup`, then run again"
 
 
 def read_context(run: Run) -> tuple[Context, SeenFiles]:
-    """Return the query and the code rollup, unchanged; collect the code again if our own rollup is
-    out of date.
+    """Return the query and the code rollup, unchanged.
+
+    Collect the code again if our own rollup is out of date.
 
     Also return what the model will know about each file.
 
@@ -171,8 +172,9 @@ def _require_text(query: str) -> None:
 
 
 def warn_of_uncommitted_changes(run: Run) -> None:
-    """Report files that differ from the last commit: `git diff` will mix these changes with those
-    of the run.
+    """Report files that differ from the last commit.
+
+    `git diff` will mix these changes with those of the run.
     """
     if run.options.dry_run:
         return

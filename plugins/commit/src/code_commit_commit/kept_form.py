@@ -22,8 +22,9 @@ _LARGEST = 1024 * 1024  # bytes of a file that is compared line by line
 
 
 class KeptForms:
-    """The forms of the files that the responses of a run delete or empty: a later one may bring
-    them back.
+    """The forms of the files that the responses of a run delete or empty.
+
+    A later one may bring them back.
     """
 
     def __init__(self, run: Run) -> None:
@@ -31,8 +32,9 @@ class KeptForms:
         self._before: dict[str, _File] = {}
 
     def keep(self, changes: Sequence[Change]) -> tuple[Change, ...]:
-        """Return `changes` in the form of the files that they replace or move, and report what each
-        file keeps.
+        """Return `changes` in the form of the files that they replace or move.
+
+        Report what each file keeps.
 
         The content of a text with LF gets the uniform CRLF and the BOM of the old file. A new file
         that takes the place of a deleted one keeps its mode, too, also if an earlier response

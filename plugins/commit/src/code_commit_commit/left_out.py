@@ -1,5 +1,6 @@
-"""Select the files that a rollup leaves out by default: those that nobody wrote here, or that may
-contain secrets.
+"""Select the files that a rollup leaves out by default.
+
+These are files that nobody wrote here, or that may contain secrets.
 """
 
 from __future__ import annotations
@@ -102,8 +103,9 @@ def exclude_paths(
 
 
 def may_be_secret(path: str, tree: Tree) -> bool:
-    """Return whether a file may contain secrets, as its name tells, or the text of a file such as
-    `.npmrc`.
+    """Return whether a file may contain secrets.
+
+    Its name tells, or the text of a file such as `.npmrc`.
     """
     return _default_reasons([path], tree).get(path) == SECRET
 

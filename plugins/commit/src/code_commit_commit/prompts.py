@@ -1,5 +1,6 @@
-"""The prompts of the commit workflow: the texts of the seeds in the order of seed 002, with the
-query and the code.
+"""The prompts of the commit workflow.
+
+They are the texts of the seeds in the order of seed 002, with the query and the code.
 
 Each prompt is a tuple of texts without separators. In the order "cached" there are two: the first
 is the same in every prompt of a run, so that a service reads it from its cache.
@@ -110,8 +111,9 @@ def failure_text(
     returned: str = "",
     cannot_run: str = "",
 ) -> str:
-    """Return why an attempt failed: why its response is `unusable`, and the output of the latest
-    build, `red`.
+    """Return why an attempt failed.
+
+    That is why its response is `unusable`, and the output of the latest build, `red`.
 
     `returned` has the files that came back to the model because it had not seen them. `cannot_run`
     is why `build.sh` cannot run on the files as they are.

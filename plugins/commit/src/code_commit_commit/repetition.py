@@ -1,5 +1,6 @@
-"""Notice a model that gives the same response again: another one would cost the same and say the
-same.
+"""Notice a model that gives the same response again.
+
+Another one would cost the same and say the same.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ _EARLIER = "the last response is the same as an earlier one"
 
 
 class Repetition:
-    """Compares each response without effect with the earlier ones since the last change, and the
-    reasons as well.
+    """Compares each response without effect with the earlier ones since the last change.
+
+    The reasons are compared as well.
 
     `noticed` is how the latest response repeats another one; an empty text if it does not.
     """

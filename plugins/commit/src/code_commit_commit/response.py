@@ -56,8 +56,9 @@ def parse_changes(text: str, *, max_files: int | None = None) -> tuple[Change, .
 
 
 def watch_response(max_files: int) -> Callable[[str], int | None]:
-    """Return a function for one response, a `Watch`: a response with an error stays malformed,
-    whatever follows.
+    """Return a function for one response, a `Watch`.
+
+    A response with an error stays malformed, whatever follows.
     """
     parser = ResponseParser(max_files)
 
@@ -72,8 +73,9 @@ def watch_response(max_files: int) -> Callable[[str], int | None]:
 
 
 class Block(NamedTuple):
-    """One change: its content is from `start` to `end` of the response; `end` is None if the file
-    is deleted.
+    """One change: its content is from `start` to `end` of the response.
+
+    `end` is None if the file is deleted.
     """
 
     path: str
@@ -188,8 +190,9 @@ class Fence(NamedTuple):
 
 
 def fences(text: str, end: int | None = None, number: int = 1) -> Iterator[Fence]:
-    """Yield every line that begins with `^^^`, but not those of four or more carets alone, which
-    underline titles.
+    """Yield every line that begins with `^^^`.
+
+    Lines of four or more carets alone underline titles, and do not count.
 
     `text` is read up to `end`, where a line ends. `number` is that of its first line.
     """

@@ -114,8 +114,9 @@ def _write_manifest(
     rollup: Rollup,
     more: Mapping[str, Sequence[str]],
 ) -> None:
-    """Write the manifest to the folder `state`: where each file is in the rollup, and `more`
-    members.
+    """Write the manifest to the folder `state`.
+
+    It has the place of each file in the rollup, and `more` members.
 
     Readers ignore a manifest of another rollup, so the rollup may be replaced first.
     """

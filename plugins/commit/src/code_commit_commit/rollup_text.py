@@ -55,8 +55,9 @@ def batches(contents: Iterable[tuple[str, bytes | None]]) -> Iterator[Batch]:
 
 
 def add(batch: Batch, rollup: Rollup) -> bytes:
-    """Add the files of a batch to `rollup`, and return their text; leave out files that are no
-    text.
+    """Add the files of a batch to `rollup`, and return their text.
+
+    Leave out files that are no text.
     """
     pieces: list[bytes] = []
     places: dict[str, tuple[int, int]] = {}

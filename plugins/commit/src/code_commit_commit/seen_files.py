@@ -48,8 +48,9 @@ class SeenFiles:
         self._digests |= _standing(codebase, run.tree) if self._by_hand else rolled_up.digests
 
     def changed(self, paths: Iterable[str]) -> list[str]:
-        """Return those of `paths` that changed, appeared or vanished since the model saw them,
-        sorted.
+        """Return those of `paths` that changed since the model saw them, sorted.
+
+        A file that appeared or vanished changed, too.
         """
         if not self._compared:
             return []
@@ -160,8 +161,9 @@ def _has_lines(text: str, lines: str) -> bool:
 
 
 def _standing(codebase: str, tree: Tree) -> dict[str, str]:
-    """Return the digests of files whose current text follows a line `--- path ---`: replays have no
-    manifest.
+    """Return the digests of files whose current text follows a line `--- path ---`.
+
+    Replays have no manifest.
     """
     return dict(_standing_files(codebase, tree))
 

@@ -1,5 +1,6 @@
-"""Find targets that a model wrote wrongly, such as a name in backticks: they would become files
-that nobody meant.
+"""Find targets that a model wrote wrongly, such as a name in backticks.
+
+They would become files that nobody meant.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Send back a response that replaces or deletes files which the model has not seen, with their
-texts.
+"""Send back a response that replaces or deletes files which the model has not seen.
+
+The texts of these files are sent along.
 """
 
 from __future__ import annotations
@@ -33,8 +34,7 @@ class Unseen:
 
 
 def find_unseen(changes: Sequence[Change], run: Run, seen: SeenFiles) -> Unseen:
-    """Return the refusals of `changes` whose files the model has not seen, and the texts to show to
-    it.
+    """Return the refusals of changes of files that the model has not seen, and the texts to show.
 
     A file that is no text or may contain secrets is refused for good: `then` is "stop".
     """

@@ -179,8 +179,9 @@ def _require_seen(
     seen: SeenFiles,
     refusals: Sequence[Refusal],
 ) -> None:
-    """Send back changes of files that the model has not seen, with their texts, and those with
-    other `refusals`.
+    """Send back changes of files that the model has not seen, with their texts.
+
+    Those with other `refusals` are sent back, too.
 
     Raises:
         UnusableResponse, ResponseRefused: there are such files or `refusals`, and the settings do

@@ -1,5 +1,6 @@
-"""The parts of a prompt, for the refusal of one that exceeds the model's window; the check of files
-not read yet.
+"""The parts of a prompt, for the refusal of one that exceeds the model's window.
+
+It also checks files that are not read yet.
 """
 
 from __future__ import annotations
@@ -113,9 +114,7 @@ def require_fit_of(context: CheckContext) -> RequireFit:
 
 
 def largest_folders(pieces: Iterable[bytes]) -> list[tuple[str, float]]:
-    """Return the top-level folders and files with the most code in a rollup, and their shares of
-    it.
-    """
+    """Return the top-level folders and files with the most code in a rollup, and their shares."""
     return _largest(_sizes(pieces))
 
 

@@ -1,5 +1,6 @@
-"""`code-commit apply RUN`: apply the recorded answer of a run, such as a dry run, without a call to
-a model.
+"""`code-commit apply RUN`: apply the recorded answer of a run, without a call to a model.
+
+It may be the answer of a dry run.
 """
 
 from __future__ import annotations
@@ -81,8 +82,9 @@ def apply(host: Host, arguments: Namespace) -> int:
 
 
 def _changed_files(recorded: PastRun, workspace: Workspace, redact: Redact) -> Iterator[str]:
-    """Yield the files that differ from the code in the prompt of a run, and those that its answer
-    would overwrite.
+    """Yield the files that differ from the code in a run's prompt.
+
+    Files that its answer would overwrite count, even if that code lacks them.
 
     Raises:
         NotReady: the run folder lacks the inputs of the run.
@@ -111,8 +113,9 @@ def _changed_files(recorded: PastRun, workspace: Workspace, redact: Redact) -> I
 
 
 def _compare(code: bytes, tree: Tree, redact: Redact) -> dict[str, bool]:
-    """Return for each file in `code` whether it still has that content; nothing if the code has
-    another form.
+    """Return for each file in `code` whether it still has that content.
+
+    The result is empty if the code has another form.
     """
     seen: dict[str, bool] = {}
     head = _HEAD.match(code)
@@ -128,8 +131,9 @@ def _compare(code: bytes, tree: Tree, redact: Redact) -> dict[str, bool]:
 
 
 def _next_head(code: bytes, start: int, tree: Tree) -> re.Match[bytes] | None:
-    """Return the head after a file that changed: nobody knows where its old content ends, which may
-    look like heads.
+    """Return the head after a file that changed.
+
+    Where its old content ends is unknown, and that content may look like heads.
     """
     for head in _HEAD.finditer(code, start):
         if _content(tree, _path(head)) is not None:
@@ -142,8 +146,9 @@ def _path(head: re.Match[bytes]) -> str:
 
 
 def _end(code: bytes, start: int, content: bytes, redact: Redact) -> int | None:
-    """Return where the next file begins in `code`, if `content` is at `start`, with or without
-    keys.
+    """Return where the next file begins in `code`, if `content` is at `start`.
+
+    `content` may be there with or without keys.
     """
     for form in (content, redact(content)):
         if not code.startswith(form, start):
@@ -163,8 +168,9 @@ def _content(tree: Tree, path: str) -> bytes | None:
 
 
 def _changed_after(start: float, path: str, project: ProjectTree) -> bool:
-    """Return whether a file may have changed, or disappeared from its folder, after `start`: no
-    tool sets this back.
+    """Return whether a file may have changed, or disappeared from its folder, after `start`.
+
+    No tool sets this back.
     """
     for place in (path, *map(str, PurePosixPath(path).parents)):
         with suppress(OSError, ValueError):  # a path in a run folder may be anything

@@ -23,8 +23,9 @@ class Step:
 
 
 def steps_of(checkpoints: Sequence[tuple[str, str]], applied: Sequence[Applied]) -> list[Step]:
-    """Pair the checkpoints of a run, (label, commit) in order, with the change sets that it
-    applied.
+    """Pair the checkpoints of a run with the change sets that it applied.
+
+    Checkpoints are pairs of label and commit, in order.
 
     There is a checkpoint after each change set; the checkpoint before it is the state after the
     last build or at the start of the run. If checkpoints and change sets do not match one to one,

@@ -194,8 +194,9 @@ def _finish(recorded: str, word: str) -> Finish:
 
 
 def _text(folder: Path, name: str) -> str:
-    """Read a file in the run folder, and nothing outside of it: the folder may come from the
-    repository.
+    """Read a file in the run folder, and nothing outside of it.
+
+    The folder may come from the repository.
     """
     with open_run_file(folder, name) as file:
         return file.read().decode()

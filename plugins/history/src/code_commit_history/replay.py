@@ -1,5 +1,6 @@
-"""`code-commit replay RUN`: repeat a recorded run offline, in a scratch copy of its initial files,
-and compare.
+"""`code-commit replay RUN`: repeat a recorded run offline, and compare.
+
+It runs in a scratch copy of its initial files.
 """
 
 from __future__ import annotations
@@ -174,8 +175,9 @@ def _copy_current_files(
 
 
 def _copy_inputs(host: Host, recorded: PastRun, scratch: Path) -> None:
-    """Copy the other inputs of the run: the configuration without keys, and the inputs in the run
-    folder.
+    """Copy the other inputs of the run.
+
+    These are the configuration without keys, and the inputs in the run folder.
     """
     for name in _configuration(host.root):
         shutil.copyfile(host.root / _CONFIG / name, scratch / _CONFIG / name)

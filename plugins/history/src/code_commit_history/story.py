@@ -14,8 +14,9 @@ from code_commit_history.cost import Cost
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A model call; `finish` and `seconds` are None if it is unfinished; `error` is the reason of a
-    failure.
+    """A model call; `finish` and `seconds` are None if it is unfinished.
+
+    `error` is the reason of a failure.
     """
 
     number: int

@@ -49,8 +49,9 @@ _DEEPEST = 2
 
 
 def find_parts(top: Folder) -> list[Part]:
-    """Return the parts of the project: the languages of the top folder, then others in folders
-    below.
+    """Return the parts of the project.
+
+    The languages of the top folder come first, then others in folders below.
     """
     top_parts = _with_manifest(top)
     languages = {part.language for part in top_parts}

@@ -21,8 +21,9 @@ _LEFT_BY_BUILDS = {"node_modules", "venv", "target", "build", "dist", "__pycache
 
 @dataclass(frozen=True)
 class Folder:
-    """The folder at `path` in a project ("" is the top), and the `paths` of all files below it,
-    relative to it.
+    """The folder at `path` in a project, and the `paths` of all files below it.
+
+    The path of the top folder is "". `paths` are relative to the folder.
     """
 
     tree: ProjectTree = field(repr=False)
@@ -81,8 +82,9 @@ class Folder:
 
 
 def project_folder(tree: ProjectTree) -> Folder:
-    """Return the top folder with the files that git tracks or does not ignore; without a
-    repository, with all files.
+    """Return the top folder with the files that git tracks or does not ignore.
+
+    Without a repository, it has all files.
     """
     try:
         paths = Git(tree.root).list_files()

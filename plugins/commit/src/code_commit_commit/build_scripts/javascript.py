@@ -1,5 +1,6 @@
-"""JavaScript and TypeScript: the package manager of the lock file, and the scripts of
-`package.json`.
+"""JavaScript and TypeScript.
+
+Use the package manager of the lock file, and the scripts of `package.json`.
 """
 
 from __future__ import annotations
@@ -97,8 +98,9 @@ def javascript(folder: Folder) -> Part | None:
 
 
 def builds_nothing(folder: Folder) -> bool:
-    """Return whether `package.json` has no script that builds or tests: it may only hold tools of
-    another language.
+    """Return whether `package.json` has no script that builds or tests.
+
+    It may only hold tools of another language.
     """
     scripts = _package(folder).get("scripts", {})
     return not {"build", "test"} & scripts.keys() or _PLACEHOLDER in str(scripts.get("test"))

@@ -93,8 +93,9 @@ def _block(part: Part, *, alone: bool) -> str:
 
 
 def if_tests(patterns: Sequence[str], tests: str, otherwise: str = "") -> str:
-    """Return commands that run `tests` if files match `patterns` when the script runs, else
-    `otherwise`.
+    """Return commands that run `tests` if files match `patterns`, else `otherwise`.
+
+    The script looks when it runs.
     """
     quoted = " ".join(f"'{pattern}'" for pattern in patterns)
     return f"if has_files {quoted}; then\n  {tests}\nelse\n  {otherwise or _NO_TESTS}\nfi\n"

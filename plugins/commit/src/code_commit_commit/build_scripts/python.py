@@ -149,8 +149,9 @@ def _has_sources(folder: Folder) -> bool:
 
 
 def _options(folder: Folder, test: str) -> str:
-    """Return the options with which unittest finds a test: it starts above the packages that
-    contain the test.
+    """Return the options with which unittest finds a test.
+
+    It starts above the packages that contain the test.
     """
     start = PurePosixPath(test).parent
     while str(start) != "." and f"{start}/__init__.py" in folder.paths:

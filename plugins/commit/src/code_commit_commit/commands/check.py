@@ -1,5 +1,6 @@
-"""`code-commit check PATH…`: check whether a response may change paths, or whether files contain an
-API key.
+"""`code-commit check PATH…`: check whether a response may change paths.
+
+It also checks whether files contain an API key.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The build that `init` and `doctor` run, so that you learn of a broken build before you pay for a
-call.
+"""The build that `init` and `doctor` run.
+
+So you learn of a broken build before you pay for a call.
 """
 
 from __future__ import annotations
@@ -115,8 +116,9 @@ def _typed(root: Path, command: Sequence[str]) -> str:
 
 
 def _workspace(host: Host) -> Workspace:
-    """Open the project with its lock, so that a run knows of a green build; without it if something
-    is in the way.
+    """Open the project with its lock, so that a run knows of a green build.
+
+    Open it without the lock if something is in the way.
     """
     try:
         return host.workspace(processes=True, writes=True)

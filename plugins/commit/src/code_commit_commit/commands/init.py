@@ -1,6 +1,4 @@
-"""`code-commit init`: create the files that a project needs before its first run, and run its build
-once.
-"""
+"""`code-commit init`: create the files that a project needs, and run its build once."""
 
 from __future__ import annotations
 
@@ -174,8 +172,9 @@ def _lay_out(tree: ProjectTree, parts: Sequence[Part]) -> _LaidOut:
 
 
 def _missing_lines(tree: ProjectTree, parts: Sequence[Part]) -> list[str]:
-    """Return the lines that `.gitignore` lacks: what builds create, and last the line that keeps
-    keys out of git.
+    """Return the lines that `.gitignore` lacks.
+
+    They hide what builds create; the last line keeps keys out of git.
     """
     leaves = dict.fromkeys(leaf for part in parts for leaf in part.leaves)
     paths = {f"{part.folder}/{leaf}".lstrip("/"): leaf for part in parts for leaf in part.leaves}

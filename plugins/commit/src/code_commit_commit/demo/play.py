@@ -1,6 +1,4 @@
-"""`code-commit demo`: the commit workflow on a small project, with recorded answers in place of a
-model.
-"""
+"""`code-commit demo`: the commit workflow on a small project, with recorded answers."""
 
 from __future__ import annotations
 

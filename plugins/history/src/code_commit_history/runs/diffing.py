@@ -14,8 +14,9 @@ _LARGEST = 64 * 1024 * 1024  # bytes; redaction needs three times that in memory
 
 
 def diff(host: Host, arguments: argparse.Namespace) -> int:
-    """Print how a run, with its builds, changed the visible files, or what one attempt wrote; or
-    write it to a file.
+    """Print how a run, with its builds, changed the visible files, or what one attempt wrote.
+
+    With `--patch`, write it to a file.
 
     Raises:
         NotReady: there is no such run or attempt, its checkpoints were deleted, the diff is too

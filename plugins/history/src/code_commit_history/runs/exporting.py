@@ -84,8 +84,9 @@ def _sinks(host: Host, name: str) -> list[LogSink]:
 
 
 def _send(sink: Any, records: list[Record], *, end: str) -> str:
-    """Send the records to a sink, then call its method `end`; return the error as text, or an empty
-    text.
+    """Send the records to a sink, then call its method `end`.
+
+    Return the error as text, or an empty text.
     """
     error = ""
     try:

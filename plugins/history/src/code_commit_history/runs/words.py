@@ -29,8 +29,9 @@ def models(document: Mapping[str, Any]) -> list[str]:
 
 
 def table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a member of the document, or an empty table if it is not one: a log may contain
-    anything.
+    """Return a member of the document, or an empty table if it is not one.
+
+    A log may contain anything.
     """
     value = document.get(name)
     return value if isinstance(value, Mapping) else {}

@@ -23,8 +23,9 @@ _DIFF = (
 
 
 def changes_since(commit: str, run: Run, limit: int) -> str:
-    """Return the names of changed files and a unified diff, new files included, about `limit`
-    characters in total.
+    """Return the names of changed files and a unified diff, new files included.
+
+    The text has about `limit` characters in total.
 
     The plan folder and files that no model may see are left out.
     """

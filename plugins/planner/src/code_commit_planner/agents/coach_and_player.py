@@ -122,8 +122,9 @@ def build(
 
 
 def approves(feedback: str) -> bool:
-    """Return whether a line is `IMPLEMENTATION_APPROVED`, apart from blanks, Markdown marks and a
-    final period.
+    """Return whether a line is `IMPLEMENTATION_APPROVED`.
+
+    Blanks, Markdown marks and a final period do not count.
     """
     lines = (line.strip().strip(_MARKS) for line in feedback.split("\n"))
     return any(line.removesuffix(".").strip(_MARKS) == prompts.APPROVED for line in lines)

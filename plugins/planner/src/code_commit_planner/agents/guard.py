@@ -1,5 +1,6 @@
-"""Protect the files of planning from the agents: refuse writes of tools, and restore the files
-after commands.
+"""Protect the files of planning from the agents.
+
+Refuse writes of tools, and restore the files after commands.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ class Guard:
     _restored: list[str] = field(default_factory=list)
 
     def tools(self, toolbox: Toolbox, agent: str, *, writes: tuple[str, ...] = ()) -> Toolbox:
-        """Return `toolbox` with tools that change none of these files but `writes`; remember their
-        current content.
+        """Return `toolbox` with tools that change none of these files but `writes`.
+
+        Remember their current content.
         """
         self._remember()
         tools = dict(toolbox.tools)

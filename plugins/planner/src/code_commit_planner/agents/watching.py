@@ -54,8 +54,9 @@ def work(
 
 @dataclass(slots=True)
 class _Watch:
-    """Shows the work of one agent: its calls, its todo list as it changes, its report, and why it
-    ended.
+    """Shows the work of one agent.
+
+    These are its calls, its todo list as it changes, its report, and why it ended.
     """
 
     run: Run

@@ -34,8 +34,9 @@ def rename(plan: Plan) -> Event:
 
 
 def stage(plan: Plan) -> Event:
-    """Stage the files of the work, and have the model write a commit message, unless an earlier run
-    has one.
+    """Stage the files of the work, and have the model write a commit message.
+
+    If an earlier run wrote one, that one is used.
     """
     completion = completion_of(plan)
     plan.git.require_settled()
@@ -54,8 +55,9 @@ def stage(plan: Plan) -> Event:
 
 
 def commit(plan: Plan) -> Event:
-    """Add both lines to the history, stage it again, and commit, so that the commit contains its
-    own line.
+    """Add both lines to the history, stage it again, and commit.
+
+    So the commit contains its own line.
     """
     message = message_of(plan)
     completion = plan.completion

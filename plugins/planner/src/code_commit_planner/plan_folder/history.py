@@ -117,8 +117,9 @@ def reworded(history: str, summary: str) -> str:
 
 
 def summary_lines(text: str) -> list[str]:
-    """Return a model's summary for the history: at most 5 lines of at most 120 characters, indent
-    included.
+    """Return a model's summary for the history.
+
+    It has at most 5 lines of at most 120 characters, indent included.
     """
     lines = []
     for line in plain_lines(text):

@@ -62,8 +62,9 @@ def chat(run: Run) -> Result:
 
 
 def _offer_to_continue(run: Run) -> Sequence[Message] | Event:
-    """Return the messages of an interrupted chat that the person continues; the event if they end
-    the run.
+    """Return the messages of an interrupted chat that the person continues.
+
+    If they end the run instead, return the event.
     """
     interrupted = _interrupted_chat(run)
     if interrupted is None:
