@@ -15,7 +15,8 @@ import sys
 import atheris
 
 with atheris.instrument_imports():
-    from code_commit_commit.response import MalformedResponse, parse_changes
+    from code_commit_commit.hooks import MalformedResponse
+    from code_commit_commit.response import parse_changes
 
 
 def one_input(data: bytes) -> None:

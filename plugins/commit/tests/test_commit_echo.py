@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_commit_commit.echo import reject_echo
+from code_commit_commit.hooks import MalformedResponse
 from code_commit_commit.prompts import Context, initial_prompt, system_prompt
-from code_commit_commit.response import MalformedResponse, parse_changes
+from code_commit_commit.response import parse_changes
 
 INSTRUCTIONS = system_prompt("code_modification_instructions")
 HOSTILE = """\

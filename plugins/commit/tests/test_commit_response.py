@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from code_commit.plugin_api import Change
-from code_commit_commit.response import MalformedResponse, parse_changes, watch_response
+from code_commit_commit.hooks import MalformedResponse
+from code_commit_commit.response import parse_changes, watch_response
 
 CASES = [
     case

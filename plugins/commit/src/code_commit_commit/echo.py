@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from code_commit.plugin_api import Change
-from code_commit_commit.response import DELETE, END, FENCE, MalformedResponse, fences
+from code_commit_commit.hooks import MalformedResponse
+from code_commit_commit.response import DELETE, END, FENCE, fences
 
 
 def reject_echo(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from code_commit.plugin_api import (
     CheckDefinition,
     CommandDefinition,
@@ -9,6 +11,17 @@ from code_commit.plugin_api import (
     WorkflowDefinition,
     hookimpl,
 )
+
+if TYPE_CHECKING:
+    import pluggy
+
+
+@hookimpl
+def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
+    """Declare the hooks of the workflow, so that a misspelled implementation is an error."""
+    from code_commit_commit import hooks
+
+    pluginmanager.add_hookspecs(hooks)
 
 
 @hookimpl

@@ -11,19 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from code_commit.plugin_api import Change
+from code_commit_commit.hooks import MalformedResponse
 
 FENCE = "^^^"
 END = "^^^end"
 DELETE = "^^^delete"
 _QUOTED = 200  # characters of a response without changes
 LONGEST_PATH = 4096  # the limit of Linux in bytes; it also bounds parsing
-
-
-class MalformedResponse(Exception):  # noqa: N818 - names a kind of response
-    """The text does not follow the response format.
-
-    The message is for the model that repairs it.
-    """
 
 
 class TooManyFiles(MalformedResponse):

@@ -21,10 +21,11 @@ from code_commit.plugin_api import (
     shorten,
 )
 from code_commit_commit.echo import reject_echo
+from code_commit_commit.hooks import MalformedResponse
 from code_commit_commit.inputs import FRESH
 from code_commit_commit.prompts import system_prompt
 from code_commit_commit.replacements import deleted, differs, written
-from code_commit_commit.response import MalformedResponse, NoBlock, TooManyFiles, parse_changes
+from code_commit_commit.response import NoBlock, TooManyFiles, parse_changes
 from code_commit_commit.targets import mistaken_targets
 from code_commit_commit.unseen import Unseen, find_unseen
 
