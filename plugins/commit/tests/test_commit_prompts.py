@@ -10,6 +10,7 @@ from code_commit.plugin_api import Change, ProcessResult, protected_list
 from code_commit_commit.prompts import (
     SYSTEM_PROMPTS,
     Context,
+    Section,
     failure_text,
     file_replacements,
     initial_prompt,
@@ -19,6 +20,7 @@ from code_commit_commit.prompts import (
 
 SEED = (Path(__file__).parent / "cases" / "seed-001-prompts.txt").read_text("utf-8")
 CONTEXT = Context("do it", "--- a.txt ---\nold\n")
+SECTIONS = (Section("conventions", "Use tabs.", is_constant=True), Section("shown", "b.txt\n"))
 SEED_LIST = """\
 + .gitignore
 + Cargo.lock
@@ -90,6 +92,26 @@ def test_the_cached_order_begins_with_what_stays_the_same():
     replaced = "[file replacements]\n--- FILE REPLACEMENT b ---\nnew\n"
     output = "[build.sh output]\n--- t0ken ---\nit broke\n--- t0ken ---\n"
     assert repair == ("\n".join(same), "\n".join([system_prompt("repair_query"), output, replaced]))
+
+
+def test_sections_follow_the_sentences_of_the_seeds():
+    sections = "[conventions]\nUse tabs.\n\n[shown]\nb.txt\n\n"
+    (first,) = initial_prompt(CONTEXT, sections=SECTIONS)
+    (repair,) = repair_prompt(CONTEXT, "it broke", [], "t0ken", sections=SECTIONS)
+    assert f"{system_prompt('initial_query')}\n{sections}[query]\n" in first
+    assert f"{system_prompt('repair_query')}\n{sections}[build.sh output]\n" in repair
+    assert first.replace(sections, "") == initial_prompt(CONTEXT)[0]
+    assert repair.replace(sections, "") == repair_prompt(CONTEXT, "it broke", [], "t0ken")[0]
+
+
+def test_the_cached_order_begins_with_the_constant_sections():
+    same, first = initial_prompt(CONTEXT, "cached", SECTIONS)
+    start, repair = repair_prompt(CONTEXT, "it broke", [], "t0ken", "cached", SECTIONS)
+    plain, _ = initial_prompt(CONTEXT, "cached")
+    assert same == start
+    assert same == plain.replace("[query]\n", "[conventions]\nUse tabs.\n\n[query]\n")
+    assert first == f"{system_prompt('initial_query')}\n[shown]\nb.txt\n"
+    assert repair.startswith(f"{system_prompt('repair_query')}\n[shown]\nb.txt\n\n[build.sh")
 
 
 def test_build_output_cannot_contain_its_end_marker():

@@ -8,7 +8,7 @@ is the same in every prompt of a run, so that a service reads it from its cache.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Literal
@@ -32,20 +32,38 @@ class Context:
     codebase: str = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A further text of the prompts, after the seeds' sentences and under its own label.
+
+    `is_constant` means that every prompt of the run has it: the order "cached" puts it first.
+    """
+
+    label: str
+    text: str = field(repr=False)
+    is_constant: bool = False
+
+
 def system_prompt(name: str) -> str:
     """Return one of `SYSTEM_PROMPTS`, with the protected list and a final newline."""
     text = (files("code_commit_commit") / "system_prompts" / f"{name}.txt").read_text("utf-8")
     return text.replace("{protected_list}", protected_list())
 
 
-def initial_prompt(context: Context, order: PromptOrder = "standard") -> tuple[str, ...]:
+def initial_prompt(
+    context: Context,
+    order: PromptOrder = "standard",
+    sections: Sequence[Section] = (),
+) -> tuple[str, ...]:
     """Return the prompt of the first call (seed 002, "The Initial Query")."""
     if order == "cached":
-        return _same_in_all(context), system_prompt("initial_query")
+        last = _joined(system_prompt("initial_query"), *_changing(sections))
+        return _same_in_all(context, sections), last
     whole = _joined(
         system_prompt("project_structure"),
         system_prompt("code_modification_instructions"),
         system_prompt("initial_query"),
+        *_texts(sections),
         *_labelled("query", context.query),
         *_labelled("codebase", context.codebase),
     )
@@ -58,6 +76,7 @@ def repair_prompt(
     replacements: Iterable[Change],
     token: str,
     order: PromptOrder = "standard",
+    sections: Sequence[Section] = (),
 ) -> tuple[str, ...]:
     """Return the prompt of a repair (seed 002, "Running the Build").
 
@@ -69,11 +88,13 @@ def repair_prompt(
     output = _labelled("build.sh output", f"--- {token} ---\n{_ended(failure)}--- {token} ---\n")
     replaced = _labelled("file replacements", file_replacements(replacements))
     if order == "cached":
-        return _same_in_all(context), _joined(system_prompt("repair_query"), *output, *replaced)
+        own = (system_prompt("repair_query"), *_changing(sections))
+        return _same_in_all(context, sections), _joined(*own, *output, *replaced)
     whole = _joined(
         system_prompt("project_structure"),
         system_prompt("code_modification_instructions"),
         system_prompt("repair_query"),
+        *_texts(sections),
         *output,
         *_labelled("query", context.query),
         *_labelled("codebase", context.codebase),
@@ -82,15 +103,25 @@ def repair_prompt(
     return (whole,)
 
 
-def _same_in_all(context: Context) -> str:
+def _same_in_all(context: Context, sections: Sequence[Section]) -> str:
     """Return the beginning of every prompt of a run, in the order "cached"."""
     return _joined(
         system_prompt("project_structure"),
         system_prompt("code_modification_instructions"),
+        *_texts(section for section in sections if section.is_constant),
         *_labelled("query", context.query),
         *_labelled("codebase", context.codebase),
         "",
     )
+
+
+def _changing(sections: Iterable[Section]) -> Iterator[str]:
+    return _texts(section for section in sections if not section.is_constant)
+
+
+def _texts(sections: Iterable[Section]) -> Iterator[str]:
+    for section in sections:
+        yield from _labelled(section.label, section.text)
 
 
 def file_replacements(replacements: Iterable[Change]) -> str:

@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Message, PromptPart, PromptSize, Request, Text
-from code_commit_commit.prompts import Context, initial_prompt, repair_prompt
-from code_commit_commit.window import code_part, failure_part, query_part, replacements_part
+from code_commit_commit.prompts import Context, Section, initial_prompt, repair_prompt
+from code_commit_commit.window import (
+    code_part,
+    failure_part,
+    query_part,
+    replacements_part,
+    section_part,
+)
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Change, Run
@@ -44,23 +50,31 @@ class Prompts:
         self._is_marked = self._order == "cached" and may_repair
         self._inputs = (query_part(context.query), code_part(context.codebase))
 
-    def initial(self) -> Prompt:
+    def initial(self, sections: Sequence[Section] = ()) -> Prompt:
         """Return the prompt of the first call."""
         return Prompt(
             label="initial-query",
-            request=self._request(initial_prompt(self._context, self._order)),
-            parts=self._inputs,
-            shown=(self._context.codebase, ""),
+            request=self._request(initial_prompt(self._context, self._order, sections)),
+            parts=(*self._inputs, *map(section_part, sections)),
+            shown=(self._context.codebase, *(section.text for section in sections)),
         )
 
-    def repair(self, failure: str, replacements: Sequence[Change]) -> Prompt:
+    def repair(
+        self,
+        failure: str,
+        replacements: Sequence[Change],
+        sections: Sequence[Section] = (),
+    ) -> Prompt:
         """Return the prompt after a `failure`, with the latest `replacements`."""
-        texts = repair_prompt(self._context, failure, replacements, self._token, self._order)
+        texts = repair_prompt(
+            self._context, failure, replacements, self._token, self._order, sections
+        )
+        parts = (failure_part(failure), replacements_part(replacements))
         return Prompt(
             label="repair-query",
             request=self._request(texts),
-            parts=(*self._inputs, failure_part(failure), replacements_part(replacements)),
-            shown=(self._context.codebase, failure),
+            parts=(*self._inputs, *parts, *map(section_part, sections)),
+            shown=(self._context.codebase, failure, *(section.text for section in sections)),
         )
 
     def _request(self, texts: Sequence[str]) -> Request:

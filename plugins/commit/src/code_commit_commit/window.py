@@ -21,7 +21,7 @@ from code_commit.plugin_api import (
     Tree,
     count_of,
 )
-from code_commit_commit.prompts import file_replacements
+from code_commit_commit.prompts import Section, file_replacements
 from code_commit_commit.rollup_text import Rollup
 
 LARGE = 4 << 20  # bytes; less is read before anybody asks whether it fits
@@ -62,6 +62,11 @@ def failure_part(failure: str) -> PromptPart:
 def replacements_part(changes: Sequence[Change]) -> PromptPart:
     """Return the latest file replacements as a part of a repair prompt."""
     return PromptPart.of("the file replacements so far", file_replacements(changes))
+
+
+def section_part(section: Section) -> PromptPart:
+    """Return a section as a part of a prompt."""
+    return PromptPart.of(f"the section [{section.label}]", section.text)
 
 
 def require_query_fits(tokens: int, size: int, require_fit: RequireFit) -> None:
