@@ -45,7 +45,7 @@ def facts() -> dict[str, dict[str, list[str]]]:
         offered = names_of.get(plugin.distribution, defaultdict(set))
         offered["workflow"].add(workflow.name)
         offered["flag"].update(name for flag in workflow.flags for name in flag.names)
-        offered["role"].update(workflow.roles or ())
+        offered["role"].update(workflow.roles or (), workflow.optional_roles)
     for plugin, command in registry.commands.values():
         names_of.get(plugin.distribution, defaultdict(set))["command"].add(command.name)
     return {

@@ -89,6 +89,7 @@ FORMS: list[tuple[Any, str, str, list[Any], list[Any]]] = [
     (WORKFLOW, "flags", FLAGS, [], [(Flag((), "x"),), (Flag(("x",), "x"),), (Flag(("-xy",), "x"),), (Flag(("---x",), "x"),)]),
     (WORKFLOW, "flags", FLAGS, [], [(Flag(("--x_y",), "x"),), (Flag(("--x",), None),), (Flag(("--x",), "x", 1),)]),
     (WORKFLOW, "roles", "a tuple of texts, or None", [None, ("a",), ["a"]], ["a", (1,), 7]),
+    (WORKFLOW, "optional_roles", TEXTS, [(), ("a",)], [None, "a", (1,)]),
     (WORKFLOW, "ignores", TEXTS, [("--x",), frozenset({"a"}), {"a"}], [None, "--x", (1,), ["a", 1], {"a": "b"}]),
     (WORKFLOW, "no_repository", TEXTS, [("x",)], ["x"]),
     (WORKFLOW, "options", "a text, or None", [None, "x:y"], [7]),
@@ -198,11 +199,11 @@ def test_a_name_has_one_owner_and_the_others_are_denied(
 
 def test_the_flags_of_a_workflow_are_all_of_its_names(registry) -> None:
     offered = registry(
-        one=[WORKFLOW, replace(FIRST, roles=("r",))],
+        one=[WORKFLOW, replace(FIRST, roles=("r",), optional_roles=("s",))],
         two=[replace(WORKFLOW, name="c", flags=(), roles=None)],
     )
     assert offered.flags_of("work") == ("--work", "-w")
-    assert "r" in offered.known_roles()
+    assert {"r", "s"} <= offered.known_roles()
     assert offered.workflow("a") is offered.workflows["a"]
     assert offered.command("undo") is offered.commands["undo"]
 

@@ -48,6 +48,7 @@ def code_commit_workflows():
             (reach,),
             "reach_plugin:reach",
             roles=("default", "player"),
+            optional_roles=("critic",),
             **shared,
         ),
         WorkflowDefinition(
@@ -121,6 +122,10 @@ def chosen(run):
 def asked(run):
     run.model().complete(Request((Message("user", (Text("?"),)),)), label="ask")
     return [run.model().name, run.model("player").name]
+
+
+def critic(run):
+    return tried(run.model, "critic")
 
 
 def unnamed_role(run):
@@ -314,6 +319,29 @@ def test_all_roles_are_connected_before_the_run_folder_exists(project, plugins):
     )
     project.write({"agent-config/config.toml": roles + configs})
     assert got(run(project, plugins, "asked", model="")) == [f"replay/{recorded}"] * 2
+
+
+def test_an_optional_role_needs_its_key_when_it_is_asked_and_its_settings_before(project, plugins):
+    code = "from code_commit_testing.loopback_provider import code_commit_providers"
+    install_plugin(plugins, "loopback", code)
+    roles = "[providers]\ndefault_provider = 'scripted.default'\ncritic = 'loopback.default'\n"
+    roles += "[providers.scripted.default]\nmodel = 'scripted'\nreplies = ['!']\n"
+
+    def result(what: str, config: str) -> Finished:
+        project.write({"agent-config/config.toml": roles + config})
+        return run(project, plugins, what, model="")
+
+    assert got(result("asked", "")) == ["scripted"] * 2
+    kind, message = got(result("critic", ""))
+    assert (kind, message) == (
+        "NotReady",
+        "no key for loopback.default at https://loopback.example.org",
+    )
+    folders = len(list(project.root.glob("logs/*/")))
+    for fault in ("base_url = 'http://elsewhere.example'", "modell = 'x'", "stream = 7"):
+        finished = result("asked", f"[providers.loopback.default]\n{fault}\n")
+        assert (finished.exit_code, fault.split()[0] in finished.stderr) == (3, True)
+    assert len(list(project.root.glob("logs/*/"))) == folders
 
 
 # --- from run to run ------------------------------------------------------------------------------

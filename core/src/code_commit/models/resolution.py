@@ -164,6 +164,16 @@ class Services:
                 self._connected[choice.name] = self.connected(resolved)
             return self._connected[choice.name], choice.reason
 
+    def check(self, role: str) -> None:
+        """Check everything that a model of `role` needs but its key. Raises as `of`."""
+        choice, resolved = resolve(self.registry, self.settings, role)
+        if choice.name in self._connected:
+            return
+        table = self._table(resolved)
+        service = self._without_address(resolved, table)
+        if hasattr(service.provider, "encode"):
+            address_of(resolved.provider, resolved.config, table, self.environ)
+
     def close(self) -> None:
         """End running calls. Any thread may call this."""
         with self._lock:
@@ -174,8 +184,26 @@ class Services:
 
     def connected(self, resolved: ResolvedModel) -> Service:
         """Return a new service for a model. Raises as `of`."""
+        table = self._table(resolved)
+        service = self._without_address(resolved, table)
+        wire: Any = service.provider
+        if not hasattr(wire, "encode"):
+            return service
+        endpoint = self._endpoint(resolved, table)
+        return replace(
+            service,
+            provider=HttpProvider(resolved.provider, endpoint, wire),
+            address=endpoint.base_url,
+            key_source=endpoint.key_source,
+            write_price=getattr(wire, "cache_write_price", None),
+        )
+
+    def _table(self, resolved: ResolvedModel) -> Mapping[str, Any]:
+        return self.settings.connection(resolved.provider.name, resolved.config)
+
+    def _without_address(self, resolved: ResolvedModel, table: Mapping[str, Any]) -> Service:
+        """Return the service of a model; its `provider` may still be a `Wire`."""
         definition = resolved.provider
-        table = self.settings.connection(definition.name, resolved.config)
         config, built, token = make_provider(resolved, self.settings, self.root, self.environ)
         model = config.model
         if not hasattr(built, "encode"):  # it is a whole provider
@@ -183,7 +211,7 @@ class Services:
             own_model = getattr(built, "model", None)
             if isinstance(own_model, str):
                 model = own_model
-        service = Service(
+        return Service(
             provider=built,
             definition=definition,
             distribution=resolved.plugin.distribution,
@@ -191,16 +219,6 @@ class Services:
             token=token,
             max_tokens=getattr(config, "max_tokens", None),
             stream=table.get("stream", self.settings.stream),
-        )
-        if not hasattr(built, "encode"):
-            return service
-        endpoint = self._endpoint(resolved, table)
-        return replace(
-            service,
-            provider=HttpProvider(definition, endpoint, built),
-            address=endpoint.base_url,
-            key_source=endpoint.key_source,
-            write_price=getattr(built, "cache_write_price", None),
         )
 
     def _endpoint(self, resolved: ResolvedModel, table: Mapping[str, Any]) -> Endpoint:

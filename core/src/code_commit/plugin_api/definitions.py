@@ -108,12 +108,13 @@ class WorkflowDefinition:
       `Run.ask`, but on stderr and without an event.
 
     `roles` are the names under `[providers]` that this workflow needs models for; None means that
-    it calls no model, and needs no provider. `ignores` lists flags of other workflows that have no
-    effect on this one. A workflow that `writes` needs a git repository, the lock and the path
-    rules. `no_repository` lists switches among the options; with one of them, the root need not be
-    in a repository, and `Run.git` works on an empty one. `numbered` puts the call's number before
-    log names. `reports_progress` means that the workflow reports its progress with `Run.say`; the
-    progress display then shows only problems.
+    it calls no model, and needs no provider. `optional_roles` are further ones that only some runs
+    call; their keys are read when a run asks for their models. `ignores` lists flags of other
+    workflows that have no effect on this one. A workflow that `writes` needs a git repository, the
+    lock and the path rules. `no_repository` lists switches among the options; with one of them, the
+    root need not be in a repository, and `Run.git` works on an empty one. `numbered` puts the
+    call's number before log names. `reports_progress` means that the workflow reports its progress
+    with `Run.say`; the progress display then shows only problems.
     """
 
     name: str
@@ -129,6 +130,7 @@ class WorkflowDefinition:
     no_repository: tuple[str, ...] = ()
     numbered: bool = True
     reports_progress: bool = False
+    optional_roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ class Run(Protocol):
         """
 
     def model(self, role: str = "default") -> Model:
-        """Return the model of `role`, which is one of the definition's `roles` or "default".
+        """Return the model of `role`: "default", or a role in the definition of the workflow.
 
         Raises:
             NotReady: the definition has no such role; or the model's configuration or key is

@@ -131,7 +131,10 @@ class Registry:
 
     def known_roles(self) -> frozenset[str]:
         """Return the roles of installed and first-party workflows."""
-        roles = [workflow.roles or () for _, workflow in self.workflows.values()]
+        roles = [
+            (*(workflow.roles or ()), *workflow.optional_roles)
+            for _, workflow in self.workflows.values()
+        ]
         return first_party.names("role").union(*roles)
 
     def missing(self, kind: Kind, name: str, flags: Iterable[str] = ()) -> UsageError:

@@ -106,7 +106,8 @@ class ProjectRun:
                 exist.
         """
         workflow = self.plan.workflow
-        if workflow.roles is None or role not in {"default", *workflow.roles}:
+        roles = {"default", *(workflow.roles or ()), *workflow.optional_roles}
+        if workflow.roles is None or role not in roles:
             raise NotReady(
                 f"{workflow.name} asked for a model of the role {role!r}, "
                 "which its definition does not declare",

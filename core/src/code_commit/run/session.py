@@ -62,7 +62,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     STOP.check()
     plugin_host = registry.plugin_host
     roles = _roles_of(plan)
-    for role in roles:
+    for role in (*roles, *plan.workflow.optional_roles):
         # An unknown model ends here, before the lock is taken.
         resolve(registry, plan.settings, role)
     endings: list[RunEnding] = []  # one, from the last event on
@@ -78,6 +78,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         )
         # Before the run folder exists: `replay/latest` must not be this run.
         tokens = [services.of(role)[0].token for role in roles]
+        for role in plan.workflow.optional_roles:
+            services.check(role)
         log = open_log(plan, plugin_host, workspace, token=next(filter(None, tokens), None))
         stack.enter_context(redirect_stdout(sys.stderr))  # a plugin's prints are not results
         _add_host_sinks(plan, plugin_host, log)
@@ -108,7 +110,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
 
 
 def _roles_of(plan: RunPlan) -> tuple[str, ...]:
-    """Return the roles of the models that the workflow calls."""
+    """Return the roles of the models that every run of the workflow may call."""
     roles = plan.workflow.roles
     if roles is None:
         return ()

@@ -61,6 +61,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             ),
             run="code_commit_commit.workflow:commit",
             options="code_commit_commit.settings:CommitOptions",
+            optional_roles=("navigator", "reviewer"),
         )
     ]
 
