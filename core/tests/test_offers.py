@@ -145,6 +145,7 @@ FIRST, SECOND = (
     replace(WORKFLOW, name=name, flags=(Flag((f"--{name}",), "x"), Flag(("--deep",), "x")))
     for name in "ab"
 )
+THIRD = replace(SECOND, flags=(Flag(("--b",), "x"), Flag(("--deep",), "another flag")))
 
 
 @pytest.mark.parametrize(
@@ -162,9 +163,10 @@ FIRST, SECOND = (
         ({"a": [WORKFLOW], "b": [WORKFLOW]}, [], "the workflow name 'work' is claimed by a and b",
          {("workflow", "work"), ("flag", "--work"), ("flag", "-w")}),
         ({"a": [FIRST, SECOND]}, ["a", "b"], "", set()),
-        ({"a": [FIRST], "b": [SECOND]}, [], "the flag --deep is claimed by a and b",
+        ({"a": [FIRST], "b": [SECOND]}, ["a", "b"], "", set()),
+        ({"a": [FIRST], "b": [THIRD]}, [], "the flag --deep is claimed by a and b",
          {("workflow", "a"), ("flag", "--a"), ("flag", "--deep"), ("workflow", "b"), ("flag", "--b")}),
-        ({"a": [FIRST], "code_commit_commit": [SECOND]}, ["b"], "the flag --deep is claimed by a and code-commit-commit",
+        ({"a": [FIRST], "code_commit_commit": [THIRD]}, ["b"], "the flag --deep is claimed by a and code-commit-commit",
          {("workflow", "a"), ("flag", "--a"), ("flag", "--deep")}),
         ({"a": [replace(WORKFLOW, flags=(Flag(("--x", "-V"), "x"),))]}, [], "the flag -V of 'work' is a flag of the host",
          {("workflow", "work"), ("flag", "--x"), ("flag", "-V")}),

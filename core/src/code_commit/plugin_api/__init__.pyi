@@ -93,6 +93,9 @@ from .provider import StreamingWire as StreamingWire
 from .provider import Watch as Watch
 from .provider import Wire as Wire
 from .provider import http_provider as http_provider
+from .query import QueryOptions as QueryOptions
+from .query import query_of_flags as query_of_flags
+from .query_flags import QUERY_FLAGS as QUERY_FLAGS
 from .reply import event_object as event_object
 from .reply import limit_parts as limit_parts
 from .reply import read_arguments as read_arguments

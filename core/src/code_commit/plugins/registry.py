@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from code_commit.plugin_api.definitions import (
     CommandDefinition,
+    Flag,
     ProviderDefinition,
     WorkflowDefinition,
 )
@@ -190,17 +191,29 @@ class Registry:
         return assigned
 
     def _drop_flag_clashes(self) -> None:
-        """Leave out workflows with a flag of the host or of another distribution."""
-        owners: dict[str, set[str]] = {}  # workflows of one distribution may share a flag
-        for name, (plugin, _) in self.workflows.items():
-            for flag in self.flags_of(name):
-                owners.setdefault(flag, set()).add(plugin.distribution)
+        """Leave out workflows with a flag of the host, or another flag of the same name.
+
+        Workflows of one distribution may share a flag; those of several may share equal ones, such
+        as `QUERY_FLAGS`. A flag that selects a workflow is never shared.
+        """
+        owners: dict[str, set[str]] = {}
+        definitions: dict[str, set[tuple[Flag, str]]] = {}
+        for plugin, workflow in self.workflows.values():
+            for flag in workflow.flags:
+                for name in flag.names:
+                    owners.setdefault(name, set()).add(plugin.distribution)
+                    selected = plugin.distribution if flag.selects else ""
+                    definitions.setdefault(name, set()).add((flag, selected))
         workflows = {}
         for name, offer in self.workflows.items():
             plugin, workflow = offer
             flags = self.flags_of(name)
             of_host = [flag for flag in flags if flag in self._reserved_flags]
-            shared = [flag for flag in flags if _owner(owners[flag]) != plugin.distribution]
+            shared = [
+                flag
+                for flag in flags
+                if len(definitions[flag]) > 1 and _owner(owners[flag]) != plugin.distribution
+            ]
             if of_host:
                 reason = f"the flag {of_host[0]} of {name!r} is a flag of the host"
                 self._leave_out("workflow", offer, reason, names=_names(workflow))

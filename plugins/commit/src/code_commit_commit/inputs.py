@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
-from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
-    ArrivingText,
-    CodeCommitError,
-    LimitReached,
     MessageLogged,
     NotReady,
     QueryRead,
     RolledUp,
-    UsageError,
-    decode_text,
     join_paths,
+    query_of_flags,
     read_text,
 )
 from code_commit_commit.current_code import (
@@ -30,14 +22,12 @@ from code_commit_commit.current_code import (
 )
 from code_commit_commit.prompts import Context
 from code_commit_commit.seen_files import SeenFiles
-from code_commit_commit.window import LARGE, RequireFit, require_file_fits, require_query_fits
-from code_commit_workspace import STOP, require_no_link_out
+from code_commit_commit.window import RequireFit, require_file_fits
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import PromptSize, Run, Tree
     from code_commit_workspace import Workspace
 
-_LARGEST_QUERY = 64 * 1024 * 1024  # bytes, more than any model reads
 _LONGEST_LINE = 200  # characters of the query, for lists of runs
 QUERY = "agent-config/query.txt"
 CODEBASE = "agent-config/codeRollup.txt"
@@ -135,40 +125,14 @@ def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, SeenFiles
 
 
 def _query(run: Run) -> str:
-    if run.options.query is not None:
-        _require_text(run.options.query)
-        # The bytes as typed, in any locale.
-        return decode_text(os.fsencode(run.options.query), "--query")
-    if run.options.query_file is not None:
-        name = run.options.query_file
-        if name == "-":
-            return decode_text(_read_stdin(_fit(run)), "standard input")
-        require_no_link_out(run.root, Path.cwd() / name, f"the query file {name}")
-        return decode_text(_read_query_file(name, _fit(run)), name)
+    query = query_of_flags(run.options, run.root, _fit(run))
+    if query is not None:
+        return query
     require_file_fits(run.tree, QUERY, _fit(run), is_code=False)
     query = _required(run, QUERY, _DESCRIBE)
     if query.split() == SAMPLE_QUERY.split():
         raise NotReady(f"{QUERY} still has the sample text of `code-commit init`", hint=_DESCRIBE)
     return query
-
-
-def _require_text(query: str) -> None:
-    """Check that `--query` describes the change, and does not name a file.
-
-    Raises:
-        UsageError: it is `-` or the name of a file.
-    """
-    name = query.strip()
-    if name == "-":
-        raise UsageError(
-            "--query takes the text of the query", hint="use `--query-file -` to read it from stdin"
-        )
-    for path in (name, name.removeprefix("@")):
-        if path and os.path.isfile(path):  # noqa: PTH113 - a `Path` raises if the text is too long
-            hint = f"use `--query-file {shlex.quote(path)}` to read the query from it"
-            raise UsageError(
-                f"--query takes the text of the query, and {path} is a file", hint=hint
-            )
 
 
 def warn_of_uncommitted_changes(run: Run) -> None:
@@ -226,50 +190,3 @@ def _fit(run: Run) -> RequireFit:
         run.model().require_fit(size)
 
     return require_fit
-
-
-def _read_stdin(require_fit: RequireFit) -> bytes:
-    try:
-        return _read_query(STOP.pieces(sys.stdin.fileno()), "-", require_fit)
-    except OSError as error:
-        raise NotReady(f"cannot read the query file -: {error.strerror}") from error
-
-
-def _read_query_file(name: str, require_fit: RequireFit) -> bytes:
-    try:
-        with open(name, "rb", opener=_open_now) as file:
-            return _read_query(STOP.pieces(file.fileno()), name, require_fit)
-    except OSError as error:
-        raise NotReady(f"cannot read the query file {name}: {error.strerror}") from error
-
-
-def _read_query(arrived: Iterable[bytes], name: str, require_fit: RequireFit) -> bytes:
-    """Read a query piece by piece.
-
-    Once it cannot fit the model's window, keep none of it, and only count the rest.
-    """
-    arriving = ArrivingText()
-    pieces: list[bytes] = []
-    too_long: CodeCommitError | None = None
-    for piece in arrived:
-        arriving.add(piece)
-        if arriving.size > _LARGEST_QUERY:
-            raise NotReady(
-                f"the query file {name} has more than {_LARGEST_QUERY:,} bytes", hint="shorten it"
-            )
-        pieces.append(piece)
-        if arriving.size > LARGE:
-            try:
-                require_query_fits(arriving.tokens, arriving.size, require_fit)
-            except (NotReady, LimitReached) as error:
-                too_long = error
-        if too_long:
-            pieces.clear()
-    if too_long:
-        raise too_long
-    return b"".join(pieces)
-
-
-def _open_now(name: str, flags: int) -> int:
-    """Open a file. A named pipe that nobody writes to is empty: do not wait for a writer."""
-    return os.open(name, flags | os.O_NONBLOCK)

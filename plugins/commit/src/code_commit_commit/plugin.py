@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
+    QUERY_FLAGS,
     CheckDefinition,
     CommandDefinition,
     Flag,
@@ -38,17 +39,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             name="committing-code",
             help="change the code as the query describes, until build.sh passes (the default)",
             flags=(
-                Flag(
-                    ("--query",),
-                    "describe the change, instead of agent-config/query.txt",
-                    metavar="TEXT",
-                ),
-                Flag(
-                    ("--query-file",),
-                    "read the query from a file; - is stdin",
-                    metavar="FILE",
-                    for_people=True,
-                ),
+                *QUERY_FLAGS,
                 Flag(("--rollup",), "collect the code again first, as `code-commit rollup` does"),
                 Flag(("--dry-run",), "show the change as a diff, apply nothing"),
                 Flag(

@@ -69,15 +69,6 @@ def section_part(section: Section) -> PromptPart:
     return PromptPart.of(f"the section [{section.label}]", section.text)
 
 
-def require_query_fits(tokens: int, size: int, require_fit: RequireFit) -> None:
-    """Check a query of so many `tokens` and bytes before it is kept.
-
-    Raises:
-        NotReady: it is far longer than the model's window.
-    """
-    require_fit(PromptSize(tokens, [PromptPart("the query", tokens, size)]))
-
-
 def require_file_fits(tree: Tree, path: str, require_fit: RequireFit, *, is_code: bool) -> None:
     """Check a large file of the project before it is read whole.
 
