@@ -106,6 +106,9 @@ FLEET = next(
     fence["text"] for fence in FENCE.finditer(PAGES["docs/fleet.md"]) if fence["language"] == "toml"
 )
 SCENES = {
+    "docs/consistency.md": Scene(
+        files={"agent-config/codeRollup.txt": "--- api/UserSpecification.md ---\nAdd.\n"}
+    ),
     "README.md": Scene(stdin="a key that is pasted in\n"),
     "docs/usage.md": Scene(files=TASK),
     "docs/tasks.md": Scene(files=TASK),

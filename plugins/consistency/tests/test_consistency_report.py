@@ -53,12 +53,20 @@ def test_each_flag_writes_and_prints_the_report(review, flag: str) -> None:
 
 
 def test_the_report_is_written_unchanged_and_printed_wrapped(review) -> None:
-    text = "\ufeff" + "word " * 40 + "\r\n\x0c\u2028\n\t" + TEXT + "the end, without a line end"
+    text = (
+        "\ufeff"
+        + "word " * 40
+        + "\r\n\x0c\u2028\n\t"
+        + TEXT
+        + "Also rename it.\n\nthe end, without a line end"
+    )
     review.server.script(text)
     finished = review()
     assert review.project.read(REPORT) == text
     assert max(map(len, finished.stdout.split("\n"))) <= 80
-    assert finished.stdout.split() == text.split()
+    report, _, findings = finished.stdout.partition("--- 2 findings ---")
+    assert report.split() == text.split()
+    assert NAMES[4] in findings
 
 
 def test_no_other_file_changes(review) -> None:
@@ -157,7 +165,7 @@ def test_the_sections_are_in_the_document_and_in_the_last_event(review) -> None:
     finished = review("--cc", "--json")
     document = json.loads(review.project.read(DOCUMENT))
     [sample] = document["samples"]
-    assert (document["version"], document["run"]) == (1, review.project.run_folder.name)
+    assert (document["version"], document["run"]) == (2, review.project.run_folder.name)
     assert (document["model"], sample["model"], sample["report"]) == (
         "loopback-1",
         "loopback-1",
@@ -172,7 +180,8 @@ def test_the_sections_are_in_the_document_and_in_the_last_event(review) -> None:
         0,
         document,
     )
-    assert not any(event["kind"] == "message" for event in finished.events)
+    messages = [event["data"] for event in finished.events if event["kind"] == "message"]
+    assert [message["text"] for message in messages] == ["comparing with UserSpecification.md"]
 
 
 def test_a_missing_and_an_extra_section_are_reported_and_kept(review) -> None:
@@ -189,36 +198,35 @@ def test_a_missing_and_an_extra_section_are_reported_and_kept(review) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "message"),
+    ("reply", "problem"),
     [
-        (Reply(text="## User Spec", finish="length"), "incomplete: it ended with `length`"),
-        (Reply(text="## User Spec", finish="strange"), "incomplete: it ended with `strange`"),
-        (Reply(text=" \n"), "the report is empty"),
+        (Reply(text="## User Spec", finish="length"), "is incomplete: it ended with `length`"),
+        (Reply(text=TEXT, finish="strange"), "is incomplete: it ended with `strange`"),
+        (Reply(text="Ich habe den Code gelesen.\n"), "has none of the 5 sections"),
     ],
 )
-def test_an_incomplete_report_keeps_the_earlier_one(review, reply: Reply, message: str) -> None:
+def test_what_arrived_is_recorded_and_marked_incomplete(review, reply: Reply, problem: str) -> None:
+    review.server.script("old", reply)
+    review()
+    finished = review()
+    assert (finished.exit_code, review.project.read(REPORT)) == (1, reply.text), finished.stderr
+    assert reply.text in finished.stdout
+    assert f"the report {problem}" in finished.stderr
+    document = json.loads(review.project.read(DOCUMENT))
+    [sample] = document["samples"]
+    assert (document["complete"], sample["complete"]) == (False, False)
+    assert sample["problem"].startswith(problem)
+
+
+def test_an_empty_report_keeps_the_earlier_one(review) -> None:
     review.server.script(TEXT)
     review()
     before = review.config_files()
-    review.server.script(reply)
+    review.server.script(Reply(text=" \n"))
     finished = review()
     assert (finished.exit_code, finished.stdout) == (5, "")
-    assert message in finished.stderr
+    assert "the report is empty" in finished.stderr
     assert review.config_files() == before
-    folder = review.project.run_folder
-    assert (folder / "query-response.txt").read_text("utf-8") == reply.text
-    assert not reply.text.strip() or f"logs/{folder.name}/query-response.txt" in finished.stderr
-
-
-def test_a_reply_without_any_section_keeps_the_earlier_report(review) -> None:
-    review.server.script(TEXT, "I looked at the code. It is fine.\n")
-    assert review().exit_code == 0
-    finished = review()
-    assert (finished.exit_code, review.project.read(REPORT), finished.stdout) == (5, TEXT, "")
-    assert "the report has none of the 5 sections" in finished.stderr
-    [hint] = [line for line in finished.stderr.splitlines() if "hint: the response is in " in line]
-    response = review.project.root / hint.rpartition(" ")[2]
-    assert response.read_text() == "I looked at the code. It is fine.\n"
 
 
 def test_a_stale_rollup_is_a_warning(review) -> None:

@@ -86,25 +86,37 @@ def test_a_run_deletes_the_reports_of_an_earlier_run(review) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bad", "exit_code", "message"),
+    ("bad", "reports", "message"),
     [
-        (Reply(text="half", finish="length"), 5, "is incomplete"),
-        (Reply.error(400, "no"), 4, "no"),
+        (Reply(text="half", finish="length"), 3, "is incomplete"),
+        (Reply.error(400, "no"), 2, "1 of 3 reports failed"),
     ],
 )
-def test_a_failed_sample_keeps_the_earlier_reports(
-    review, bad: Reply, exit_code: int, message: str
+def test_one_sample_that_fails_leaves_the_others(
+    review, bad: Reply, reports: int, message: str
 ) -> None:
+    review.server.script(GOOD, bad, GOOD)
+    finished = review("--cc", "--samples", "3")
+    assert finished.exit_code == 1
+    assert message in finished.stderr
+    files = report_numbers(review)
+    document = json.loads(files.pop("consistency-report.json"))
+    assert len(files) == reports
+    assert list(files.values()).count(GOOD) == 2
+    assert not document["complete"]
+    assert [sample["complete"] for sample in document["samples"]].count(True) == 2
+    [finding] = document["findings"]
+    assert (finding["text"], len(finding["samples"])) == ("good", 2)
+
+
+def test_earlier_reports_stay_if_none_arrives(review) -> None:
     review.server.script(OLD, OLD)
     review("--cc", "--samples", "2")
     before = review.config_files()
-    review.server.script(GOOD, bad, GOOD)
-    finished = review("--cc", "--samples", "3")
-    assert (finished.exit_code, finished.stdout) == (exit_code, "")
-    assert message in finished.stderr
+    review.server.script(Reply.error(400, "no"), Reply.error(400, "no"))
+    finished = review("--cc", "--samples", "2")
+    assert (finished.exit_code, finished.stdout) == (4, "")
     assert review.config_files() == before
-    paths = review.project.run_folder.glob("query*-response.txt")
-    assert [path.read_text("utf-8") for path in paths].count(GOOD) == 2
 
 
 @pytest.mark.parametrize("samples", ["0", "17", "-1", "many", "1.5"])

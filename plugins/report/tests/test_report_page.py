@@ -495,3 +495,31 @@ def test_what_arrived_of_a_failed_call_is_shown(answered):
     (arrived,) = re.findall(r"<summary>What arrived .*?<pre>(.*?)</pre>", answered.page, re.DOTALL)
     assert html.unescape(arrived).startswith('{"error"')
     assert answered.page.count("half &lt;b&gt;") == 1
+
+
+FINDINGS_WORKFLOW = """
+from code_commit.plugin_api import Flag, Outcome, Result, WorkflowDefinition, hookimpl
+
+
+@hookimpl
+def code_commit_workflows():
+    flags = (Flag(("--review-all",), "find something", selects=True),)
+    return [WorkflowDefinition("review-all", "x", flags, f"{__name__}:run", roles=None, writes=False)]
+
+
+def run(run):
+    found = {"section": "Errors", "text": "It <b>never</b> retries.", "paths": ["a.py", "b.py"],
+             "places": [{"path": "a.py", "line": 3, "end": 4}], "specification": "Spec.md", "samples": [1, 2]}
+    return Result(Outcome.REACHED, "1 finding", {"findings": [found, "no object"]})
+"""
+
+
+def test_the_findings_of_a_workflow_are_a_table(answered):
+    install_plugin(answered.plugins, "findings", FINDINGS_WORKFLOW)
+    assert answered.command("--review-all").exit_code == 0
+    page = answered.page
+    assert '<h2 id="findings">Findings</h2>' in page
+    assert "It &lt;b&gt;never&lt;/b&gt; retries." in page
+    assert "<code>a.py:3</code><br><code>b.py</code><br>" in page
+    assert "about Spec.md" in page
+    assert '<td data-name="Reports">2</td>' in page

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
+from code_commit.plugin_api import QUERY_FLAGS, Flag, WorkflowDefinition, hookimpl
 
 
 @hookimpl
@@ -22,6 +22,18 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                     ("--samples",),
                     "number of reports to request at once, 1 to 16 (default 1)",
                     metavar="N",
+                ),
+                *QUERY_FLAGS,
+                Flag(
+                    ("--spec",),
+                    "compare the code with this specification only",
+                    metavar="PATH",
+                    for_people=False,
+                ),
+                Flag(
+                    ("--fail-on",),
+                    "exit with 1 on findings: any, in one of the first four sections",
+                    metavar="FINDINGS",
                 ),
             ),
             run="code_commit_consistency.workflow:report",

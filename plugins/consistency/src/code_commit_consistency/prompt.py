@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.resources import files
 
 from code_commit.plugin_api import (
@@ -10,18 +9,15 @@ from code_commit.plugin_api import (
     NotReady,
     PromptPart,
     PromptSize,
-    RolledUp,
     Tree,
-    join_paths,
     read_text,
 )
 
 QUERIES = ("agent-config/consistency-query.txt", "agent-config/query.txt")
-SPECIFICATION = "UserSpecification.md"
 CODEBASE = "agent-config/codeRollup.txt"
 _LARGE = 4 << 20  # bytes; less is read before anybody asks whether it fits
-_ROLLUP = "codeRollup.sh or `code-commit rollup`"
-_COLLECT = f"collect the code with {_ROLLUP}"
+ROLLUP = "codeRollup.sh or `code-commit rollup`"
+_COLLECT = f"collect the code with {ROLLUP}"
 _SHORTEN = "leave code out with `code-commit rollup --exclude PATTERN`, or choose another model"
 
 
@@ -63,14 +59,6 @@ def read_codebase(tree: Tree) -> str:
     if not codebase.strip():
         raise NotReady(f"{CODEBASE} is empty", hint=_COLLECT)
     return codebase
-
-
-def codebase_warnings(tree: Tree, codebase: str) -> Iterator[str]:
-    """Yield what makes the code rollup a poor base for a report."""
-    if changed := RolledUp.of(tree, codebase).changed():
-        yield f"changed since the rollup: {join_paths(changed)}; update it with {_ROLLUP}"
-    if SPECIFICATION not in codebase:
-        yield f"{CODEBASE} contains no {SPECIFICATION}"
 
 
 def prompt_parts(query: str, codebase: str) -> tuple[PromptPart, ...]:

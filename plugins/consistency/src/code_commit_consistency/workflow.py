@@ -1,15 +1,12 @@
-"""The consistency workflow: one report, or several at once."""
+"""The consistency workflow: one report, or several at once, and what they find."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 
 from code_commit.plugin_api import (
-    CodeCommitError,
-    Completion,
-    Finish,
     Json,
     Message,
     MessageLogged,
@@ -18,16 +15,20 @@ from code_commit.plugin_api import (
     PromptPart,
     PromptSize,
     Request,
-    ResponseRefused,
     Result,
+    RolledUp,
     Run,
     Text,
     count_of,
-    run_concurrently,
+    join_paths,
+    query_of_flags,
 )
+from code_commit_consistency.agreement import agreed
+from code_commit_consistency.code_files import Code
+from code_commit_consistency.findings import Finding, findings_of
 from code_commit_consistency.headings import SECTIONS
 from code_commit_consistency.prompt import (
-    codebase_warnings,
+    CODEBASE,
     consistency_prompt,
     prompt_parts,
     read_codebase,
@@ -35,111 +36,112 @@ from code_commit_consistency.prompt import (
     require_files_fit,
 )
 from code_commit_consistency.report_files import FOLDER, publish, report_name, require_room
-from code_commit_consistency.sections import sectioned
-from code_commit_consistency.wrapping import wrapped
+from code_commit_consistency.samples import Sample, problems_of, request_samples
+from code_commit_consistency.shown import show, warn_of_sections
+from code_commit_consistency.specifications import (
+    SPECIFICATION,
+    chosen_specifications,
+    without_others,
+)
+
+_COMMENTARY = SECTIONS[-1]
 
 
 def report(run: Run) -> Result:
-    """Request `samples` reports, write them, and print them wrapped.
+    """Request `samples` reports, write them and their findings, and print them wrapped.
 
-    If any of them is incomplete, the reports of an earlier run stay; the new responses are only in
-    the run folder.
+    What arrives is written, also if it is incomplete; the run is then not reached.
 
     Raises:
-        NotReady: there is no code rollup, the prompt exceeds the model's window, or the report
-            cannot be written.
-        ResponseRefused: a report is empty or incomplete, or has none of the sections.
+        NotReady: there is no code rollup or no such specification, the prompt exceeds the model's
+            window, or the report cannot be written.
+        ProviderFailed, ResponseRefused: no report arrived, and the earlier ones stay.
     """
     model = run.model()
     count = run.options.samples
-    request, parts = _request(run, model)
-    model.require_fit(PromptSize.of(request, parts))
+    inputs = _read_inputs(run, model)
     require_room(run.root, count)
-    ask = partial(model.complete, request, parts=parts)
-    calls = [partial(_sample, run, ask, number, count) for number in range(1, count + 1)]
-    completions = _require_all(run_concurrently(calls), run)
-    samples = [_described(completion, number) for number, completion in enumerate(completions, 1)]
-    document = {"version": 1, "run": run.folder.name, "model": model.name, "samples": samples}
-    publish(run.root, [completion.text for completion in completions], document, run.folder.name)
-    _warn(run, samples)
-    _show(run, completions)
-    written = f"{FOLDER}/{report_name(1)}"
-    if count > 1:
-        written += f" and {count - 1} more"
-    return Result(Outcome.REACHED, f"{written} written", document)
+    ask = partial(model.complete, inputs.request, parts=inputs.parts)
+    samples = request_samples(run, ask, count)
+    findings = agreed(_findings(samples, inputs))
+    problems = problems_of(samples, count)
+    document = {
+        "version": 2,
+        "run": run.folder.name,
+        "model": model.name,
+        "complete": not problems,
+        "specifications": list(inputs.specifications),
+        "samples": [sample.document(position) for position, sample in enumerate(samples, 1)],
+        "findings": [asdict(finding) for finding in findings],
+    }
+    publish(run.root, [sample.text for sample in samples], document, run.folder.name)
+    warn_of_sections(run, samples)
+    show(run, samples, findings)
+    return _result(run, document, problems, findings)
 
 
-def _request(run: Run, model: Model) -> tuple[Request, tuple[PromptPart, ...]]:
-    """Return the request for a report, and the parts of its prompt."""
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """The request of a report, the parts of its prompt, and what it is about."""
+
+    request: Request = field(repr=False)
+    parts: tuple[PromptPart, ...]
+    code: Code = field(repr=False)
+    specifications: Sequence[str]
+
+
+def _read_inputs(run: Run, model: Model) -> _Inputs:
+    """Read the query and the code.
+
+    Raises:
+        NotReady: they are missing, or exceed the model's window.
+    """
     require_files_fit(run.tree, model)
     codebase = read_codebase(run.tree)
-    for warning in codebase_warnings(run.tree, codebase):
-        run.emit(MessageLogged(warning, level="warning"))
-    query = read_query(run.tree)
-    prompt = Text(consistency_prompt(query, codebase))
-    return Request((Message("user", (prompt,)),)), prompt_parts(query, codebase)
+    if changed := RolledUp.of(run.tree, codebase).changed():
+        text = (
+            f"changed since the rollup: {join_paths(changed)}; update it with `code-commit rollup`"
+        )
+        run.emit(MessageLogged(text, level="warning"))
+    code = Code(codebase)
+    specifications = chosen_specifications(code, run.options.spec)
+    if specifications:
+        run.emit(MessageLogged(f"comparing with {join_paths(specifications)}"))
+    else:
+        text = f"{CODEBASE} contains no {SPECIFICATION}"
+        run.emit(MessageLogged(text, level="warning"))
+    query = query_of_flags(run.options, run.root, model.require_fit)
+    if query is None:
+        query = read_query(run.tree)
+    if run.options.spec:
+        query += f"\nThe user specification is {specifications[0]}.\n"
+        codebase = without_others(codebase, code, specifications)
+    request = Request((Message("user", (Text(consistency_prompt(query, codebase)),)),))
+    parts = prompt_parts(query, codebase)
+    model.require_fit(PromptSize.of(request, parts))
+    return _Inputs(request, parts, code, specifications)
 
 
-def _sample(run: Run, ask: Callable[..., Completion], number: int, count: int) -> Completion:
-    # The host's label of a repeated call, so that report and call have the same number.
-    label = "query" if number == 1 else f"query-{number}"
-    with run.span("consistency.sample", number=number):
-        completion = ask(label=label)
-        which = "the report" if count == 1 else f"report {number} of {count}"
-        hint = f"the response is in logs/{run.folder.name}/{label}-response.txt"
-        if completion.finish is not Finish.STOP:
-            raise ResponseRefused(f"{which} is incomplete: {completion.ending}", hint=hint)
-        if not completion.text.strip():
-            raise ResponseRefused(f"{which} is empty", hint="try again, or use another model")
-        if len(sectioned(completion.text).missing) == len(SECTIONS):
-            raise ResponseRefused(f"{which} has none of the {len(SECTIONS)} sections", hint=hint)
-    return completion
-
-
-def _require_all(results: Sequence[Completion | BaseException], run: Run) -> list[Completion]:
-    completions: list[Completion] = []
-    errors: list[BaseException] = []
-    for number, result in enumerate(results, 1):
-        if not isinstance(result, BaseException):
-            completions.append(result)
-            continue
-        errors.append(result)
-        if len(results) > 1:
-            run.emit(MessageLogged(f"sample {number} failed: {result}", level="error"))
-    if errors:
-        # Raise a bug before an expected failure.
-        raise min(errors, key=lambda error: isinstance(error, CodeCommitError))
-    return completions
-
-
-def _described(completion: Completion, number: int) -> Json:
-    report = sectioned(completion.text)
-    return {
-        "report": report_name(number),
-        "model": completion.model,
-        "preamble": report.preamble,
-        "sections": [asdict(section) for section in report.sections],
-        "missing": list(report.missing),
-        "extra": list(report.extra),
-    }
-
-
-def _warn(run: Run, samples: Sequence[Json]) -> None:
+def _findings(samples: Sequence[Sample], inputs: _Inputs) -> Iterator[Finding]:
     for sample in samples:
-        for difference in ("missing", "extra"):
-            names = sample[difference]
-            if names:
-                sections = count_of(len(names), f"{difference} section")
-                text = f"{FOLDER}/{sample['report']}: {sections}: {', '.join(names)}"
-                run.emit(MessageLogged(text, level="warning"))
+        yield from findings_of(sample.report, inputs.code, inputs.specifications, sample.number)
 
 
-def _show(run: Run, completions: Sequence[Completion]) -> None:
-    if len(completions) == 1:
-        run.say(wrapped(completions[0].text))
-        return
-    for number, completion in enumerate(completions, 1):
-        title = f"--- {FOLDER}/{report_name(number)} ---\n\n"
-        if number > 1:
-            title = "\n" + title
-        run.say(title + wrapped(completion.text))
+def _result(
+    run: Run,
+    document: Json,
+    problems: Sequence[str],
+    findings: Sequence[Finding],
+) -> Result:
+    written = f"{FOLDER}/{report_name(1)}"
+    if len(document["samples"]) > 1:
+        written += f" and {len(document['samples']) - 1} more"
+    summary = f"{written} written: {count_of(len(findings), 'finding')}"
+    if problems:
+        hint = f"the responses are in logs/{run.folder.name}"
+        return Result(Outcome.NOT_REACHED, f"{'; '.join(problems)}; {summary}", document, hint)
+    faults = [finding for finding in findings if finding.section != _COMMENTARY]
+    if run.options.fail_on and faults:
+        summary += f", {len(faults)} of them in the first {len(SECTIONS) - 1} sections"
+        return Result(Outcome.NOT_REACHED, summary, document)
+    return Result(Outcome.REACHED, summary, document)

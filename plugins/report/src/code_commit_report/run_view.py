@@ -15,6 +15,7 @@ from code_commit_report.fields import (
     text_of,
     texts_of,
 )
+from code_commit_report.findings import FindingView, findings_in
 from code_commit_report.views import CallView, ChangeView, Chapter, NoteView, ProcessView, StepView
 
 # `RunView` has a method for each kind.
@@ -65,6 +66,7 @@ class RunView:
         self.chapters: list[Chapter] = []
         self.notes: list[NoteView] = []
         self.steps: list[StepView] = []
+        self.findings: list[FindingView] = []
         self._calls: dict[int, CallView] = {}
         self._processes: dict[str, ProcessView] = {}
         self._changes = 0
@@ -128,7 +130,9 @@ class RunView:
         self.outcome = text_of(data, "outcome")
         self.summary = text_of(data, "summary")
         self.exit_code = integer_of(data, "exit_code")
-        hint = object_of(data, "data").get("hint")
+        result = object_of(data, "data")
+        self.findings = findings_in(result)
+        hint = result.get("hint")
         if isinstance(hint, str):
             self._note(self.latest, f"hint: {hint}")
 
