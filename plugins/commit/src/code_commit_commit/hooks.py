@@ -114,8 +114,10 @@ Instructions = Callable[["Run", Literal["initial", "repair"]], str]
 def code_commit_instructions(settings: Any) -> Iterable[Instructions]:
     """Return functions for sections of the prompt, after the seeds' text.
 
-    Called once per run, with the section of the implementing plugin. An error in this hook or in a
-    function ends the run with exit 3 and the name of its distribution.
+    The texts of a distribution have the label `[instructions of DISTRIBUTION]`; without a text
+    there is no section. Called once per run, with the section of the implementing plugin. Each
+    function is called for the initial query and for a repair, both before the first call. An error
+    in this hook or in a function ends the run with exit 3 and the name of its distribution.
     """
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Message, PromptPart, PromptSize, Request, Text
+from code_commit_commit.instructions import PromptSections
 from code_commit_commit.prompts import Context, Section, initial_prompt, repair_prompt
 from code_commit_commit.window import (
     code_part,
@@ -39,10 +40,11 @@ class Prompt:
 
 
 class Prompts:
-    """The prompts of a run: the initial one, and one for each repair."""
+    """The prompts of a run: the initial one, and one for each repair. All have the `sections`."""
 
-    def __init__(self, run: Run, context: Context) -> None:
+    def __init__(self, run: Run, context: Context, sections: PromptSections) -> None:
         self._context = context
+        self._sections = sections
         self._token = run.token
         self._order = run.settings.prompt_order
         # Writing to the cache may cost extra: mark the prompt only if a repair may read it.
@@ -51,7 +53,8 @@ class Prompts:
         self._inputs = (query_part(context.query), code_part(context.codebase))
 
     def initial(self, sections: Sequence[Section] = ()) -> Prompt:
-        """Return the prompt of the first call."""
+        """Return the prompt of the first call, with further `sections`."""
+        sections = (*self._sections.initial, *sections)
         return Prompt(
             label="initial-query",
             request=self._request(initial_prompt(self._context, self._order, sections)),
@@ -65,7 +68,8 @@ class Prompts:
         replacements: Sequence[Change],
         sections: Sequence[Section] = (),
     ) -> Prompt:
-        """Return the prompt after a `failure`, with the latest `replacements`."""
+        """Return the prompt after a `failure`, with `replacements` and further `sections`."""
+        sections = (*self._sections.repair, *sections)
         texts = repair_prompt(
             self._context, failure, replacements, self._token, self._order, sections
         )

@@ -18,6 +18,7 @@ from code_commit.plugin_api import (
 from code_commit_commit.attempt import Attempt
 from code_commit_commit.endings import failed, passed, preview, tampered
 from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
+from code_commit_commit.instructions import read_instructions
 from code_commit_commit.kept_form import KeptForms
 from code_commit_commit.prompts import build_end
 from code_commit_commit.repetition import Repetition
@@ -39,14 +40,15 @@ def commit(run: Run) -> Result:
 
     Raises:
         NotReady: the query, the rollup or build.sh is missing, files changed since the rollup, the
-            prompt does not fit into the model's window, or git could not commit.
+            instructions of a plugin are broken, the prompt does not fit into the model's window, or
+            git could not commit.
         LimitReached: the next prompt exceeds the window, or its call could pass `--max-cost`; the
             message names a red build.
         ResponseRefused: no response was applied: the last one is not usable, changes a path that is
             not allowed or a file that changed in the meantime, or contains a key.
     """
     context, seen = read_context(run)
-    prompts = Prompts(run, context)
+    prompts = Prompts(run, context, read_instructions(run))
     prompt = prompts.initial()
     model = run.model()
     model.require_fit(prompt.size)
