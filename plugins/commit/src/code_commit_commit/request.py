@@ -19,6 +19,7 @@ from code_commit_commit.window import (
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Change, Run
+    from code_commit_commit.formats import ChosenFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,21 @@ class Prompt:
 
 
 class Prompts:
-    """The prompts of a run: the initial one, and one for each repair. All have the `sections`."""
+    """The prompts of a run: the initial one, and one for each repair.
 
-    def __init__(self, run: Run, context: Context, sections: PromptSections) -> None:
+    All of them explain the response format, and have the instructions of plugins.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        context: Context,
+        response_format: ChosenFormat,
+        instructions: PromptSections,
+    ) -> None:
         self._context = context
-        self._sections = sections
+        self._format = response_format
+        self._instructions = instructions
         self._token = run.token
         self._order = run.settings.prompt_order
         # Writing to the cache may cost extra: mark the prompt only if a repair may read it.
@@ -54,7 +65,7 @@ class Prompts:
 
     def initial(self, sections: Sequence[Section] = ()) -> Prompt:
         """Return the prompt of the first call, with further `sections`."""
-        sections = (*self._sections.initial, *sections)
+        sections = (*self._format.sections, *self._instructions.initial, *sections)
         return Prompt(
             label="initial-query",
             request=self._request(initial_prompt(self._context, self._order, sections)),
@@ -69,7 +80,7 @@ class Prompts:
         sections: Sequence[Section] = (),
     ) -> Prompt:
         """Return the prompt after a `failure`, with `replacements` and further `sections`."""
-        sections = (*self._sections.repair, *sections)
+        sections = (*self._format.sections, *self._instructions.repair, *sections)
         texts = repair_prompt(
             self._context, failure, replacements, self._token, self._order, sections
         )
