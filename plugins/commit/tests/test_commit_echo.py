@@ -27,9 +27,9 @@ print("planted")
 
 
 def is_echo(response: str, *foreign: str) -> bool:
-    changes = parse_changes(response)
+    parse_changes(response)
     try:
-        reject_echo(response, changes, INSTRUCTIONS, foreign)
+        reject_echo(response, INSTRUCTIONS, foreign)
     except MalformedResponse:
         return True
     return False

@@ -145,6 +145,7 @@ from .words import count_of as count_of
 from .words import describe as describe
 from .words import describe_ending as describe_ending
 from .words import did_you_mean as did_you_mean
+from .words import installation as installation
 from .words import join_paths as join_paths
 from .words import no_room as no_room
 from .words import printable as printable

@@ -365,10 +365,15 @@ class Run(Protocol):
     def span(self, kind: str, **data: Any) -> AbstractContextManager[None]:
         """Return a context manager that nests the events emitted inside."""
 
-    def collect(self, hook: str) -> Iterable[tuple[str, Any]]:
-        """Call a hook that a plugin declares; yield (distribution, item).
+    def collect(self, hook: str, *, required: bool = False) -> Iterable[tuple[str, Any]]:
+        """Call a hook that a plugin declares; return (distribution, item) for each item.
 
-        An error in one implementation affects no other.
+        An error in one implementation is reported and affects no other, unless all of them are
+        `required`.
+
+        Raises:
+            NotReady: an implementation failed, and all of them are `required`. The message names
+                its distribution.
         """
 
 

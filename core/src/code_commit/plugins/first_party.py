@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+from code_commit.plugin_api.words import installation as installation  # noqa: PLC0414 - for others
+
 _FILE = os.path.join(os.path.dirname(__file__), "first_party.json")  # noqa: PTH118, PTH120 - pathlib costs
 
 
@@ -55,12 +57,6 @@ def keeps_its_names(distribution: str) -> bool:
         return True
     names_by_kind = offers().get(distribution, {})
     return "command" in names_by_kind or "committing-code" in names_by_kind.get("workflow", ())
-
-
-def installation(distribution: str) -> str:
-    """Return the commands that install a first-party plugin. No index has it."""
-    extra = distribution.removeprefix("code-commit-")
-    return f'in a checkout of code-commit, pip install ".[{extra}]" or uv tool install ".[all]"'
 
 
 def _family(model: str) -> str:

@@ -125,6 +125,16 @@ class PluginHost:
                     self.reject(plugin, hook, error)
                 yield from ((plugin, result) for result in results)
 
+    def require_hook(self, hook: str) -> None:
+        """Check that no implementation of `hook` has failed.
+
+        Raises:
+            NotReady: one has.
+        """
+        for failure in self.failures:
+            if failure.stage == hook:
+                raise failure.stops_run(hook.removeprefix(PREFIX).replace("_", " "))
+
     def knows_hook(self, hook: str) -> bool:
         """Whether the host or a plugin has declared `hook`."""
         caller = getattr(self._manager.hook, hook, None)

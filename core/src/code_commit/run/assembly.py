@@ -257,7 +257,8 @@ def _collect_guards(
     ]
     if not fail_closed:
         return guards
+    plugin_host.require_hook(hook)
     for failure in plugin_host.failures:
-        if failure.stage == hook or (failure.guards_paths and hook == PATH_RULES):
-            raise failure.stops_run(hook.removeprefix("code_commit_").replace("_", " "))
+        if failure.guards_paths and hook == PATH_RULES:
+            raise failure.stops_run("path rules")
     return guards

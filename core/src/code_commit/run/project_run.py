@@ -282,11 +282,20 @@ class ProjectRun:
         """Append to a file that `keep` wrote, without keys."""
         self.log.append(file.name, content)
 
-    def collect(self, hook: str) -> Iterator[tuple[str, Any]]:
-        """Call a hook that a plugin declared; yield (distribution, item)."""
+    def collect(self, hook: str, *, required: bool = False) -> Sequence[tuple[str, Any]]:
+        """Call a hook that a plugin declared; return (distribution, item) for each item.
+
+        Raises:
+            NotReady: an implementation failed, and all of them are `required`.
+        """
         arguments = {"settings": self.hook_arguments["settings"]}
-        for plugin, value in self.plugin_host.collect(hook, arguments):
-            yield plugin.distribution, value
+        items = [
+            (plugin.distribution, value)
+            for plugin, value in self.plugin_host.collect(hook, arguments)
+        ]
+        if required:
+            self.plugin_host.require_hook(hook)
+        return items
 
     # --- for the session --------------------------------------------------------------------
 

@@ -7,19 +7,14 @@ output.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
-from code_commit.plugin_api import Change
 from code_commit_commit.hooks import MalformedResponse
 from code_commit_commit.response import DELETE, END, FENCE, fences
 
 
-def reject_echo(
-    response: str,
-    changes: Sequence[Change],
-    instructions: str,
-    foreign: Sequence[str],
-) -> None:
-    """Check that `response`, with the changes `changes`, repeats no block of its prompt.
+def reject_echo(response: str, instructions: str, foreign: Sequence[str]) -> None:
+    """Check that `response` repeats no block of its prompt.
 
     The prompt consists of our `instructions` and of `foreign` parts, which neither we nor the user
     wrote. A block repeated with the line above it is an echo; a repeated path is not. Content that
@@ -34,25 +29,21 @@ def reject_echo(
         for introduced in _introduced(part):
             if introduced in repeated:
                 raise _echo(introduced[1])
-    contents = {
-        FENCE + change.given: change.content for change in changes if change.content is not None
-    }
+    blocks = dict(_blocks(response))
     for part in foreign:
         for fence in fences(part):
-            content = contents.get(fence.line)
-            # The content as the response has it: `KeptForms` may have added a BOM and CRs.
-            if content is not None and part.startswith(
-                (_ended(content), _ended(_plain(content))), fence.after
-            ):
+            block = blocks.get(fence.line)
+            if block is not None and part.startswith(block, fence.after):
                 raise _echo(fence.line)
 
 
-def _plain(content: bytes) -> bytes:
-    return content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
-
-
-def _ended(content: bytes) -> str:
-    return content.decode() + END
+def _blocks(response: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the first line and the rest of each block, as it is and as other systems write it."""
+    for fence, following in pairwise(fences(response)):
+        if following.line == END and fence.line not in {END, DELETE}:
+            content = response[fence.after : following.start]
+            plain = content.removeprefix("\ufeff").replace("\r\n", "\n")
+            yield fence.line, (content + END, plain + END)
 
 
 def _echo(fence: str) -> MalformedResponse:

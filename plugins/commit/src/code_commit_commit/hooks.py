@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from code_commit.plugin_api import hookspec
 
 if TYPE_CHECKING:  # only for annotations: every start imports this module
-    from code_commit.plugin_api import Change, Model, Refusal, Run, Tree, Watch
+    from code_commit.plugin_api import Change, Model, Refusal, Run, Tree
 
 
 class MalformedResponse(Exception):  # noqa: N818 - names a kind of response
@@ -93,17 +93,59 @@ class Context:
 class ResponseFormat:
     """A way in which a response names changes: `--format NAME`.
 
-    `instructions` is a section of the prompt, after the seeds' text. `parse` returns the changes of
-    a whole response; `tree` has the files as they are. It is pure, takes linear time, never
-    guesses, and raises `MalformedResponse`. `watch` returns a function for one response that
-    arrives in pieces, which returns the position where the response is known to be malformed.
+    `instructions` is the section `[response format]` of the prompts, after the seeds' text. `parse`
+    returns the changes of a whole response, with the whole new content of each file; `tree` has the
+    files as they are. It is pure, takes linear time, never guesses, and raises `MalformedResponse`.
+    Its message may quote files: the model gets it only if it may see the files that `parse` read.
+
+    `watch` takes the largest number of files of a response, and returns a function for one response
+    that arrives in pieces. The function returns None, or the position where the response is known
+    to be malformed, whatever follows; `parse` refuses the text up to there.
+
+    `is_partial` means that a response can change parts of a file: a repair then shows parts of
+    large files.
     """
 
     name: str
     help: str
     instructions: str = field(repr=False)
     parse: Callable[[str, Tree], Sequence[Change]]
-    watch: Callable[[int], Watch] | None = None
+    watch: Callable[[int], Callable[[str], int | None]] | None = None
+    is_partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of a response: `^^^path`, its content, `^^^end`.
+
+    `content` is in UTF-8, and None for `^^^delete`. `line` is the number of its first line in the
+    response.
+    """
+
+    path: str
+    content: bytes | None = field(repr=False)
+    line: int
+
+
+def read_blocks(response: str) -> list[Block]:
+    """Return the blocks of a response, at least one, for a format with the fences of the seeds.
+
+    Raises:
+        MalformedResponse: there is no block, or one is not closed.
+    """
+    from code_commit_commit.response import find_spans
+
+    return [span.block(response) for span in find_spans(response)]
+
+
+def watch_blocks(max_files: int, check: Callable[[Block], None]) -> Callable[[str], int | None]:
+    """Return a function for one response, for `ResponseFormat.watch`.
+
+    `check` raises `MalformedResponse` for a block that is wrong whatever follows.
+    """
+    from code_commit_commit.response import watch_blocks
+
+    return watch_blocks(max_files, check)
 
 
 Instructions = Callable[["Run", Literal["initial", "repair"]], str]
@@ -114,8 +156,10 @@ Instructions = Callable[["Run", Literal["initial", "repair"]], str]
 def code_commit_instructions(settings: Any) -> Iterable[Instructions]:
     """Return functions for sections of the prompt, after the seeds' text.
 
-    Called once per run, with the section of the implementing plugin. An error in this hook or in a
-    function ends the run with exit 3 and the name of its distribution.
+    The texts of a distribution have the label `[instructions of DISTRIBUTION]`; without a text
+    there is no section. Called once per run, with the section of the implementing plugin. Each
+    function is called for the initial query and for a repair, both before the first call. An error
+    in this hook or in a function ends the run with exit 3 and the name of its distribution.
     """
 
 

@@ -47,6 +47,11 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                     "maximum number of repairs of a red build (default 3)",
                     metavar="N",
                 ),
+                Flag(
+                    ("--format",),
+                    "how a response names changes: files, edits or auto (default files)",
+                    metavar="NAME",
+                ),
                 Flag(("--commit",), "commit the changed files with git if the build passes"),
                 Flag(("--no-commit",), "do not commit, even if auto_commit is set"),
             ),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Message, PromptPart, PromptSize, Request, Text
+from code_commit_commit.instructions import PromptSections
 from code_commit_commit.prompts import Context, Section, initial_prompt, repair_prompt
 from code_commit_commit.window import (
     code_part,
@@ -18,6 +19,7 @@ from code_commit_commit.window import (
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Change, Run
+    from code_commit_commit.formats import ChosenFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,21 @@ class Prompt:
 
 
 class Prompts:
-    """The prompts of a run: the initial one, and one for each repair."""
+    """The prompts of a run: the initial one, and one for each repair.
 
-    def __init__(self, run: Run, context: Context) -> None:
+    All of them explain the response format, and have the instructions of plugins.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        context: Context,
+        response_format: ChosenFormat,
+        instructions: PromptSections,
+    ) -> None:
         self._context = context
+        self._format = response_format
+        self._instructions = instructions
         self._token = run.token
         self._order = run.settings.prompt_order
         # Writing to the cache may cost extra: mark the prompt only if a repair may read it.
@@ -51,7 +64,8 @@ class Prompts:
         self._inputs = (query_part(context.query), code_part(context.codebase))
 
     def initial(self, sections: Sequence[Section] = ()) -> Prompt:
-        """Return the prompt of the first call."""
+        """Return the prompt of the first call, with further `sections`."""
+        sections = (*self._format.sections, *self._instructions.initial, *sections)
         return Prompt(
             label="initial-query",
             request=self._request(initial_prompt(self._context, self._order, sections)),
@@ -65,7 +79,8 @@ class Prompts:
         replacements: Sequence[Change],
         sections: Sequence[Section] = (),
     ) -> Prompt:
-        """Return the prompt after a `failure`, with the latest `replacements`."""
+        """Return the prompt after a `failure`, with `replacements` and further `sections`."""
+        sections = (*self._format.sections, *self._instructions.repair, *sections)
         texts = repair_prompt(
             self._context, failure, replacements, self._token, self._order, sections
         )

@@ -8,10 +8,10 @@ linear time in the length of the text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from code_commit.plugin_api import Change
-from code_commit_commit.hooks import MalformedResponse
+from code_commit_commit.hooks import Block, MalformedResponse
 
 FENCE = "^^^"
 END = "^^^end"
@@ -22,6 +22,13 @@ LONGEST_PATH = 4096  # the limit of Linux in bytes; it also bounds parsing
 
 class TooManyFiles(MalformedResponse):
     """The text changes more files than one response may."""
+
+    @classmethod
+    def than(cls, max_files: int) -> Self:
+        """Return the error for more than `max_files`."""
+        return cls(
+            f"the response changes more than {max_files:,} files, which is the limit; change fewer"
+        )
 
 
 class NoBlock(MalformedResponse):
@@ -38,10 +45,19 @@ def parse_changes(text: str, *, max_files: int | None = None) -> tuple[Change, .
         TooManyFiles: there are more than `max_files`.
         MalformedResponse: a block is incomplete; a path is missing; content is not Unicode text.
     """
+    return tuple(Change(span.path, span.content(text)) for span in find_spans(text, max_files))
+
+
+def find_spans(text: str, max_files: int | None = None) -> list[Span]:
+    """Return where the blocks of a response are, at least one.
+
+    Raises:
+        NoBlock, TooManyFiles, MalformedResponse: see `parse_changes`.
+    """
     parser = ResponseParser(max_files)
     parser.feed(text)
-    if blocks := parser.finish():
-        return tuple(Change(block.path, block.content(text)) for block in blocks)
+    if spans := parser.finish():
+        return spans
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     quoted = f'; it begins "{first[:_QUOTED]}"' if first else "; it is empty"
     raise NoBlock(
@@ -66,15 +82,51 @@ def watch_response(max_files: int) -> Callable[[str], int | None]:
     return read
 
 
-class Block(NamedTuple):
-    """One change: its content is from `start` to `end` of the response.
+def watch_blocks(max_files: int, check: Callable[[Block], None]) -> Callable[[str], int | None]:
+    """Return a function for one response, which also checks each block once it is closed.
 
-    `end` is None if the file is deleted.
+    `check` raises `MalformedResponse` for a block that is wrong whatever follows.
+    """
+    parser = ResponseParser(max_files)
+    arrived: list[str] = []  # from `start` of the response on
+    start = 0
+
+    def read(piece: str) -> int | None:
+        nonlocal start
+        arrived.append(piece)
+        closed = len(parser.spans)
+        try:
+            parser.feed(piece)
+        except MalformedResponse:
+            return parser.position
+        spans = parser.spans[closed:]
+        if not spans:
+            return None
+        text = "".join(arrived)
+        for span in spans:
+            try:
+                check(span.moved(-start).block(text))
+            except MalformedResponse:
+                return span.after
+        arrived[:] = [text[spans[-1].after - start :]]
+        start = spans[-1].after
+        return None
+
+    return read
+
+
+class Span(NamedTuple):
+    """Where a block is: its content is from `start` to `end` of the response.
+
+    `end` is None if the file is deleted. `line` is the number of the first line of the content, and
+    `after` is where the block ends.
     """
 
     path: str
+    line: int
     start: int
     end: int | None
+    after: int
 
     def content(self, response: str) -> bytes | None:
         """Return the content in UTF-8, None to delete the file.
@@ -86,18 +138,31 @@ class Block(NamedTuple):
             return None
         return _encoded(response[self.start : self.end], f"the content of {self.path}")
 
+    def block(self, response: str) -> Block:
+        """Return the block with its content.
+
+        Raises:
+            MalformedResponse: it is not Unicode text.
+        """
+        return Block(self.path, self.content(response), self.line)
+
+    def moved(self, by: int) -> Span:
+        """Return the span in a text that begins elsewhere in the response."""
+        end = None if self.end is None else self.end + by
+        return self._replace(start=self.start + by, end=end, after=self.after + by)
+
 
 class ResponseParser:
     """Finds the blocks of a response, which arrives in pieces of any size.
 
-    `position` is where the latest line ends that begins with `^^^`. More than `max_files` blocks
-    are an error.
+    `position` is where the latest line ends that begins with `^^^`, `spans` are the blocks that are
+    closed. More than `max_files` blocks are an error.
     """
 
     def __init__(self, max_files: int | None = None) -> None:
         self._max_files = max_files
         self.position = 0
-        self._blocks: list[Block] = []
+        self.spans: list[Span] = []
         self._opened: tuple[str, int, int] | None = None  # path, line number, start of the content
         self._after_delete = -1
         self._line: list[str] = []  # what arrived of the unfinished line
@@ -117,7 +182,7 @@ class ResponseParser:
             self._line = [text[end:]]
             self._read(text, end)
 
-    def finish(self) -> list[Block]:
+    def finish(self) -> list[Span]:
         """Read the last line, and return all blocks.
 
         Raises:
@@ -130,7 +195,7 @@ class ResponseParser:
             raise MalformedResponse(
                 f"line {number}: the block of {path} has no closing line `{END}`"
             )
-        return self._blocks
+        return self.spans
 
     def _read(self, text: str, end: int) -> None:
         """Read the lines in `text[:end]`."""
@@ -144,18 +209,15 @@ class ResponseParser:
         """Open or close a block with the line at `start` of the response."""
         if self._opened is None:
             if not (fence.line == END and start == self._after_delete):
-                if len(self._blocks) == self._max_files:
-                    raise TooManyFiles(
-                        f"the response changes more than {self._max_files:,} files, "
-                        "which is the limit; change fewer"
-                    )
+                if self._max_files is not None and len(self.spans) >= self._max_files:
+                    raise TooManyFiles.than(self._max_files)
                 self._opened = (_path_of(fence), fence.number, self.position)
             return
-        path, _, begin = self._opened
+        path, number, begin = self._opened
         if fence.line == END:
-            self._blocks.append(Block(path, begin, start))
+            self.spans.append(Span(path, number + 1, begin, start, self.position))
         elif fence.line == DELETE and start == begin:
-            self._blocks.append(Block(path, begin, None))
+            self.spans.append(Span(path, number + 1, begin, None, self.position))
             self._after_delete = self.position
         elif fence.line == DELETE:
             raise MalformedResponse(

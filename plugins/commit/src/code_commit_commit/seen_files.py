@@ -13,7 +13,7 @@ from code_commit_commit.rollup_text import LARGEST
 if TYPE_CHECKING:
     from code_commit.plugin_api import ProcessResult, Run, Tree
 
-_HEADER = re.compile(r"^--- ([^\n\0]+) ---\n", re.MULTILINE)
+HEADER = re.compile(r"^--- ([^\n\0]+) ---\n", re.MULTILINE)
 _NOT_NAMES = frozenset({"", ".", ".."})
 _LONG = 80  # characters: a text of this length does not stand in a rollup by chance
 _OLDER = ""  # instead of a digest: a version that the model has not seen
@@ -169,7 +169,7 @@ def _standing(codebase: str, tree: Tree) -> dict[str, str]:
 
 
 def _standing_files(codebase: str, tree: Tree) -> Iterator[tuple[str, str]]:
-    headers = _HEADER.finditer(codebase)
+    headers = HEADER.finditer(codebase)
     starts = {
         header[1]: header.end() for header in headers if _NOT_NAMES.isdisjoint(header[1].split("/"))
     }

@@ -39,6 +39,11 @@ class CommitSettings(BaseModel):
         "last build is red, to say whether it was red before; before the first call, "
         "which a red build prevents; or never.",
     )
+    response_format: str = Field(
+        "files",
+        description='How a response names changes: "files", the name of a format of a plugin such '
+        'as "edits", or "auto": "edits" if a file has more than 400 lines, else "files".',
+    )
     prompt_order: Literal["standard", "cached"] = Field(
         "standard",
         description='The order of a prompt: "cached" puts the query and the code before what '
@@ -60,6 +65,7 @@ class CommitOptions(BaseModel):
     rollup: bool = False
     dry_run: bool = False
     repairs: int = _REPAIRS
+    format: str | None = None
     commit: bool = False
     no_commit: bool = False
 

@@ -24,13 +24,15 @@ from code_commit_commit.echo import reject_echo
 from code_commit_commit.hooks import MalformedResponse
 from code_commit_commit.inputs import FRESH
 from code_commit_commit.prompts import system_prompt
+from code_commit_commit.recorded_tree import RecordedTree
 from code_commit_commit.replacements import deleted, differs, written
-from code_commit_commit.response import NoBlock, TooManyFiles, parse_changes
+from code_commit_commit.response import NoBlock, TooManyFiles
 from code_commit_commit.targets import mistaken_targets
 from code_commit_commit.unseen import Unseen, find_unseen
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Run
+    from code_commit.plugin_api import Run, Tree
+    from code_commit_commit.formats import ChosenFormat
     from code_commit_commit.kept_form import KeptForms
     from code_commit_commit.seen_files import SeenFiles
 
@@ -57,6 +59,7 @@ class UnusableResponse(ResponseRefused):
 def read_changes(
     completion: Completion,
     run: Run,
+    response_format: ChosenFormat,
     shown: Sequence[str],
     seen: SeenFiles,
     forms: KeptForms,
@@ -71,14 +74,15 @@ def read_changes(
 
     Raises:
         UnusableResponse: the response is not usable, and the settings allow a repair.
-        ResponseRefused: the same without a repair; or a file changed since the rollup.
+        ResponseRefused: the same without a repair; a file changed since the rollup; or the code of
+            the format failed.
     """
+    tree = RecordedTree(run.tree)
     try:
-        changes = _parse(completion, run.max_files)
-        reject_echo(
-            completion.text, changes, system_prompt("code_modification_instructions"), shown
-        )
+        changes = _parse(completion, response_format, tree, run.max_files)
+        reject_echo(completion.text, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
+        _require_allowed_reads(tuple(tree.unchanged()), run, seen)  # the message may quote these files
         raise _malformed(problem, completion, run) from None
     changes = forms.keep(changes)
     run.emit(ChangesParsed(written(changes), deleted(changes)))
@@ -92,11 +96,36 @@ def read_changes(
         raise _refused(refusals, run)
     if not refusals:
         _require_unchanged(different, run, seen)
-    _require_seen(different, run, seen, refusals)
+    allowed = run.settings.unseen_file == "allow"
+    _require_seen(different, run, seen, refusals, allowed=allowed)
     return changes
 
 
-def _parse(completion: Completion, max_files: int) -> tuple[Change, ...]:
+def _require_allowed_reads(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
+    """Check the files that the format has read as if the response replaced each by itself.
+
+    Raises:
+        UnusableResponse, ResponseRefused: the response may not change one of them, or the model has
+            not seen it, also if the settings allow to replace such files.
+    """
+    if not changes:
+        return
+    if mistaken := tuple(mistaken_targets(changes, run.tree)):
+        raise _refused(mistaken, run)
+    refusals = run.check(changes)
+    if any(refusal.then == "stop" for refusal in refusals):
+        raise _refused(refusals, run)
+    if not refusals:
+        _require_unchanged(changes, run, seen)
+    _require_seen(changes, run, seen, refusals, allowed=False)
+
+
+def _parse(
+    completion: Completion,
+    response_format: ChosenFormat,
+    tree: Tree,
+    max_files: int,
+) -> tuple[Change, ...]:
     if completion.finish is Finish.TOOL_CALLS:
         names = ", ".join(f"`{call.name}`" for call in completion.tool_calls)
         raise MalformedResponse(
@@ -105,11 +134,11 @@ def _parse(completion: Completion, max_files: int) -> tuple[Change, ...]:
     if completion.finish not in {Finish.STOP, Finish.STOPPED_EARLY}:
         raise MalformedResponse(f"the response is incomplete: {completion.ending}")
     try:
-        changes = parse_changes(completion.text, max_files=max_files)
+        changes = response_format.parse(completion.text, tree, max_files)
     except MalformedResponse as problem:
-        if completion.finish_detail:
-            raise
-        raise type(problem)(f"{problem}; {completion.ending}") from None
+        if not completion.finish_detail:
+            problem.args = (f"{problem}; {completion.ending}",)
+        raise
     if completion.finish is Finish.STOPPED_EARLY:
         raise MalformedResponse("the response is incomplete: it was stopped early")
     return changes
@@ -179,16 +208,17 @@ def _require_seen(
     run: Run,
     seen: SeenFiles,
     refusals: Sequence[Refusal],
+    *,
+    allowed: bool,
 ) -> None:
     """Send back changes of files that the model has not seen, with their texts.
 
     Those with other `refusals` are sent back, too.
 
     Raises:
-        UnusableResponse, ResponseRefused: there are such files or `refusals`, and the settings do
-            not allow them.
+        UnusableResponse, ResponseRefused: there are `refusals`, or such files and they are not
+            `allowed`.
     """
-    allowed = run.settings.unseen_file == "allow"
     unseen = Unseen((), {}) if allowed else find_unseen(changes, run, seen)
     if not unseen.refusals:
         if refusals:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
@@ -17,17 +16,19 @@ from code_commit.plugin_api import (
 )
 from code_commit_commit.attempt import Attempt
 from code_commit_commit.endings import failed, passed, preview, tampered
+from code_commit_commit.formats import choose_format
 from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
+from code_commit_commit.instructions import read_instructions
 from code_commit_commit.kept_form import KeptForms
 from code_commit_commit.prompts import build_end
 from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements
 from code_commit_commit.request import Prompts
-from code_commit_commit.response import watch_response
 from code_commit_commit.validation import read_changes
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Model, Run
+    from code_commit_commit.formats import ChosenFormat
     from code_commit_commit.git_commit import GitCommit
     from code_commit_commit.prompts import Context
     from code_commit_commit.request import Prompt
@@ -39,14 +40,18 @@ def commit(run: Run) -> Result:
 
     Raises:
         NotReady: the query, the rollup or build.sh is missing, files changed since the rollup, the
-            prompt does not fit into the model's window, or git could not commit.
+            instructions of a plugin are broken, its response format is not installed, the prompt
+            does not fit into the model's window, or git could not commit.
         LimitReached: the next prompt exceeds the window, or its call could pass `--max-cost`; the
             message names a red build.
         ResponseRefused: no response was applied: the last one is not usable, changes a path that is
-            not allowed or a file that changed in the meantime, or contains a key.
+            not allowed or a file that changed in the meantime, or contains a key; or the code of
+            the response format failed.
+        UsageError: `--format` names a format that is not installed.
     """
     context, seen = read_context(run)
-    prompts = Prompts(run, context)
+    response_format = choose_format(run, context.codebase)
+    prompts = Prompts(run, context, response_format, read_instructions(run))
     prompt = prompts.initial()
     model = run.model()
     model.require_fit(prompt.size)
@@ -57,7 +62,7 @@ def commit(run: Run) -> Result:
         seen.renew()
     _keep_inputs(run, context)
 
-    attempts = _Attempts(run, model, seen)
+    attempts = _Attempts(run, model, response_format, seen)
     attempt, repetition = Attempt(), Repetition()
     while True:
         with (
@@ -80,12 +85,19 @@ def commit(run: Run) -> Result:
 class _Attempts:
     """Makes the attempts of a run, and knows what they changed."""
 
-    def __init__(self, run: Run, model: Model, seen: SeenFiles) -> None:
+    def __init__(
+        self,
+        run: Run,
+        model: Model,
+        response_format: ChosenFormat,
+        seen: SeenFiles,
+    ) -> None:
         self._run = run
         self._model = model
+        self._format = response_format
         self._seen = seen
         self._forms = KeptForms(run)
-        self._watch = partial(watch_response, run.max_files)
+        self._watch = response_format.watch(run.max_files)
         self.replacements = Replacements(run, seen)
 
     def make(self, prompt: Prompt, attempt: Attempt) -> Attempt:
@@ -111,7 +123,9 @@ class _Attempts:
             prompt.request, label=prompt.label, watch=self._watch, parts=prompt.parts
         )
         attempt.response = completion.text
-        attempt.changes = read_changes(completion, self._run, prompt.shown, self._seen, self._forms)
+        attempt.changes = read_changes(
+            completion, self._run, self._format, prompt.shown, self._seen, self._forms
+        )
 
     def _build(self, attempt: Attempt) -> None:
         """Run `build.sh`, if it can run on the files as they are."""
