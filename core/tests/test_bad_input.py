@@ -64,11 +64,6 @@ NOT_READY = {
         "the query is empty",
         "describe the change",
     ),
-    "no rollup": (
-        remove("agent-config/codeRollup.txt"),
-        "agent-config/codeRollup.txt is missing",
-        "codeRollup.sh",
-    ),
     "a rollup that is not UTF-8": (
         put("agent-config/codeRollup.txt", b"one\ntwo\n\xff\n"),
         "agent-config/codeRollup.txt is not UTF-8: line 3",

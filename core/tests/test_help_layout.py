@@ -134,6 +134,7 @@ commands:
 flags of every workflow:
   --help, -h                  show this help
   --version, -V               show the version
+  -C DIR                      work in this folder instead of the current one
   --model, -m NAME            use this model: an id or alias, provider/any-id, a named config, or
                               replay/RUN
   --max-cost USD              end the run before it can cost more than this

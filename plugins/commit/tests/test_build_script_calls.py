@@ -77,18 +77,18 @@ INSTALLED = {"package.json": PACKAGES, "node_modules/x/index.js": ""}
 @pytest.mark.parametrize(
     ("files", "tools", "calls"),
     [
-        (INSTALLED, ("node", "npm"), ["npm run typecheck", "npm run build", "npm test"]),
+        (INSTALLED, ("node", "npm"), ["npm run typecheck", "npm run build", "npm run test"]),
         (
             INSTALLED | {"pnpm-lock.yaml": ""},
             ("node", "pnpm"),
-            ["pnpm run typecheck", "pnpm run build", "pnpm test"],
+            ["pnpm run typecheck", "pnpm run build", "pnpm run test"],
         ),
-        (INSTALLED | {"yarn.lock": ""}, ("node", "yarn"), ["yarn run typecheck", "yarn run build", "yarn test"]),
+        (INSTALLED | {"yarn.lock": ""}, ("node", "yarn"), ["yarn run typecheck", "yarn run build", "yarn run test"]),
         (INSTALLED | {"bun.lock": ""}, ("node", "bun"), ["bun run typecheck", "bun run build", "bun run test"]),
         (
             {"package.json": '{"packageManager": "pnpm@9.1.0", "scripts": {"test": "x"}}'},
             ("node", "pnpm"),
-            ["pnpm test"],
+            ["pnpm run test"],
         ),
         (
             {"package.json": '{"workspaces": ["a"]}', "node_modules/a.js": "", "package-lock.json": ""},
@@ -102,7 +102,7 @@ INSTALLED = {"package.json": PACKAGES, "node_modules/x/index.js": ""}
                 "node_modules/t.js": "",
             },
             ("node", "npm", "npx"),
-            ["npx --no-install tsc --noEmit", "npm test"],
+            ["npx --no-install tsc --noEmit", "npm run test"],
         ),
         (MAVEN_TEST, ("mvn",), ["mvn --batch-mode --no-transfer-progress -Dstyle.color=never verify"]),
         (GRADLE_TEST, ("gradle",), ["gradle --no-daemon --console=plain build"]),
@@ -111,12 +111,12 @@ INSTALLED = {"package.json": PACKAGES, "node_modules/x/index.js": ""}
         (MESON_TEST, ("meson",), ["meson setup build", "meson compile -C build", "meson test -C build --print-errorlogs"]),
         ({"Cargo.toml": "[workspace]\n"}, ("cargo",), ["cargo build --workspace --all-targets", "cargo test --workspace"]),
         ({"x.csproj": ""}, ("dotnet",), ["dotnet build", "dotnet test --no-build"]),
-        ({"Gemfile": ""}, ("bundle",), ["bundle exec rake"]),
+        ({"Gemfile": ""}, ("bundle",), ["bundle check", "bundle exec rake"]),
         ({"Package.swift": ""}, ("swift",), ["swift build", "swift test"]),
         ({"mix.exs": ""}, ("mix",), ["mix compile --warnings-as-errors", "mix test"]),
-        ({"composer.json": ""}, ("composer",), ["composer validate --quiet", "composer test"]),
+        ({"composer.json": '{"scripts": {"test": "phpunit"}}', "vendor/a.php": ""}, ("composer",), ["composer validate --quiet", "composer run test"]),
         ({"deno.json": ""}, ("deno",), ["deno check .", "deno test"]),
-        ({"manage.py": "", "app/tests.py": UNITTEST}, ("python3",), ["python3 manage.py test"]),
+        ({"manage.py": "", "app/tests.py": UNITTEST}, ("python3",), ["python3 manage.py check", "python3 manage.py test"]),
         ({"setup.py": "", "x/__init__.py": "", "x/tests/__init__.py": "", "x/tests/test_a.py": UNITTEST, "more/b_test.py": UNITTEST}, ("python3",), ["python3 -m unittest discover", "python3 -m unittest discover --start-directory more --pattern *_test.py"]),
     ],
 )  # fmt: skip
@@ -187,12 +187,12 @@ WITH_GROUP = PYPROJECT + '[dependency-groups]\ntests = ["pytest"]\n'
     [
         (
             {"pyproject.toml": WITH_GROUP},
-            "python3 -m venv .venv && .venv/bin/pip install -e . --group tests",
+            "python3 -m venv .venv && .venv/bin/pip install --upgrade pip && .venv/bin/pip install -e . --group tests",
         ),
         ({"pyproject.toml": WITH_EXTRA, "uv.lock": ""}, "uv sync --extra test"),
         (
             {"pyproject.toml": PYPROJECT + "pytest", "poetry.lock": ""},
-            "poetry config --local virtualenvs.in-project true && poetry install --all-extras",
+            "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --all-extras",
         ),
         (
             {"setup.cfg": "[options.extras_require]\ndev =\n  pytest\n"},
@@ -268,7 +268,7 @@ def test_tox_runs_the_tests_of_a_project_whose_python_has_no_pytest(
     [
         ("package-lock.json", "npm ci"),
         ("pnpm-lock.yaml", "pnpm install --frozen-lockfile"),
-        ("yarn.lock", "yarn install"),
+        ("yarn.lock", "yarn install --frozen-lockfile"),
         ("bun.lockb", "bun install --frozen-lockfile"),
         ("README.md", "npm install"),
     ],

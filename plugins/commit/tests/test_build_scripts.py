@@ -36,6 +36,7 @@ class Language:
     idle: Mapping[str, str]
     # Ours, or the words of pytest, and of unittest since Python 3.12.
     says: str = "no tests? ran"
+    tests: str = ": 1 test"
 
 
 UNITTEST = "import unittest\nfrom m import f\nclass T(unittest.TestCase):\n    def test_f(self): self.assertEqual(f(), 1)\n"
@@ -75,10 +76,11 @@ CMAKE_TESTS = Language(
     "No tests were found",
 )
 MAKE = Language(
-    "Make",
+    "make test",
     {"Makefile": "all: m\nm: test_m.c m.h\n\tcc -o m test_m.c\ntest: m\n\t./m\n", "m.h": "#define F 1\n", "test_m.c": C_TEST},
     {"m.h": "#define F 2\n"},
     {},
+    tests="",
 )  # fmt: skip
 
 
@@ -107,7 +109,7 @@ def test_init_runs_the_build_and_a_broken_test_or_none_fails_it(
     document = finished.document
     assert [each["language"] for each in document["languages"]] == [language.name]
     assert (document["build"]["passed"], document["build"]["exit_code"]) == (True, 0)
-    assert "build.sh passed in " in finished.stderr
+    assert f"build.sh passed{language.tests} in " in finished.stderr
     visible = project.git("status", "--short", "--untracked-files=all").split()[1::2]
     assert set(visible) <= {".gitignore", "build.sh", "codeRollup.sh", "Cargo.lock", "m"}
 
@@ -127,7 +129,7 @@ def test_init_runs_the_build_and_a_broken_test_or_none_fails_it(
     [
         pytest.param({"setup.py": ""}, {"test_m.py": "def test_f(): assert False\n"}, marks=pytest.mark.slow),
         pytest.param({"package.json": "{}"}, {"test/m.js": "x\n"}, marks=needs("node")),
-        pytest.param({"Makefile": "all:\n"}, {"test_m.c": "x\n"}, marks=needs("make")),
+        pytest.param({"Makefile": "all: m.o\n", "m.c": "int m;\n"}, {"test_m.c": "x\n"}, marks=needs("make")),
         pytest.param({"CMakeLists.txt": CMAKE[: CMAKE.index("enable")]}, {"test_m.c": "x\n"}, marks=[needs("cmake", "cc"), pytest.mark.slow]),
     ],
     ids=["python", "javascript", "make", "cmake"],
@@ -188,7 +190,7 @@ JS = '{"scripts": {"test": "node --test"}}'
             [("Python", "backend"), ("TypeScript", "frontend")],
         ),
         ({"services/a/go.mod": "", "services/b/Cargo.toml": ""}, [("Go", "services/a"), ("Rust", "services/b")]),
-        ({"web/package.json": JS, "Makefile": "test: all\n\tx\n"}, [("Make", ".")]),
+        ({"web/package.json": JS, "Makefile": "test: all\n\tx\n"}, [("make test", "."), ("JavaScript", "web")]),
         ({"Makefile": "all:\n", "tool.py": ""}, [("Python", ".")]),
         ({"examples/a/Cargo.toml": "", "notes.txt": ""}, []),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from code_commit_commit.inputs import SAMPLE_QUERY
 from code_commit_testing import install_plugin
 
 CHANGE = "^^^b.py\nprint(3)\n^^^end\n"
@@ -47,22 +48,39 @@ def test_a_run_after_a_run_gets_the_code_as_it_is_now(project, answered):
     assert "--- c.py ---" not in prompt
 
 
-@pytest.mark.parametrize("arguments", [["--query", "Print 3."], ["--query-file", "b.py"]])
-def test_a_run_with_a_query_flag_and_no_rollup_collects_the_code(
+@pytest.mark.parametrize("arguments", [["--query", "Print 3."], ["--query-file", "b.py"], []])
+def test_a_run_without_a_rollup_collects_the_code_as_doctor_says(
     project, plugins, arguments, answered
 ):
     project.write({"package-lock.json": "{}\n", "binary": "\0"})
+    lines = project.command("doctor", "--no-build", plugins=plugins).stdout
+    assert "ok       rollup       none yet; a run collects 4 files\n" in lines
     finished = answered(project, CHANGE, arguments=arguments)
     assert (finished.exit_code, project.read("b.py")) == (0, "print(3)\n")
     assert "there is no agent-config/codeRollup.txt: collected 4 files, about " in finished.stderr
     prompt = (project.run_folder / "1-initial-query.txt").read_text()
     assert "--- a/x.txt ---\nno newline\n--- b.py ---\nprint(2)\n" in prompt
     assert not (project.root / "agent-config/codeRollup.txt").exists()
-    finished = answered(project, CHANGE)  # the query is in agent-config/query.txt
-    assert (finished.exit_code, "codeRollup.txt is missing" in finished.stderr) == (3, True)
     project.write({"agent-config/codeRollup.txt": "\n"})
     finished = answered(project, CHANGE)
     assert (finished.exit_code, "codeRollup.txt is empty" in finished.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (None, "ok       query        none in agent-config/query.txt, so a run needs --query or"),
+        (SAMPLE_QUERY, "ok       query        the sample text in agent-config/query.txt, so a run"),
+        ("Print 3 now.", "ok       query        3 words in agent-config/query.txt"),
+        (b"\xff", "warning  query        agent-config/query.txt is not UTF-8: line 1"),
+    ],
+)
+def test_doctor_says_whether_a_run_needs_a_query(project, query, said):
+    path = project.root / "agent-config/query.txt"
+    path.unlink()
+    if query is not None:
+        path.write_bytes(query if isinstance(query, bytes) else query.encode())
+    assert said in project.command("doctor", "--no-build").stdout
 
 
 PROTECT = '[plugins.commit]\nchanged_since_rollup = "protect"\n'

@@ -60,7 +60,7 @@ def test_a_missing_build_is_a_problem(project) -> None:
 
 
 def test_the_standing_of_the_rollup(project) -> None:
-    assert checks(project, "rollup")[0]["text"] == "none yet; a run with --query collects 3 files"
+    assert checks(project, "rollup")[0]["text"] == "none yet; a run collects 3 files"
     assert project.command("rollup").exit_code == 0
     assert checks(project, "rollup")[0]["text"] == "up to date"
     project.write({"a.py": "print(2)\n"})

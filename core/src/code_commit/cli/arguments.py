@@ -35,7 +35,9 @@ SETTING_FLAGS = (
     ),
 )
 _DISABLE = Flag(("--disable-plugin",), "do not load this plugin; repeatable", "NAME")
+_FOLDER = Flag(("-C",), "work in this folder instead of the current one", "DIR")
 HOST_FLAGS = (
+    _FOLDER,
     *SETTING_FLAGS,
     Flag(("--json",), "print events to stdout, one JSON object per line"),
     Flag(("--quiet", "-q"), "print only errors, no progress"),
@@ -73,6 +75,8 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
         for name, value in vars(arguments).items()
         if value is not None and value is not False
     }
+    if field_of(_FOLDER.names[0]) in values:  # the command line has none left
+        raise UsageError("-C works on the command line; `Host.start` takes the folder as `root`")
     workflow = _selected_workflow(values, registry)
     own = _fields(workflow.flags)
     settings = _fields(SETTING_FLAGS)

@@ -90,7 +90,7 @@ def _whole_parser(host: CommandHost) -> Parser:
 
 def _add_choices(parser: ArgumentParser, choices: Mapping[str, Sequence[str]]) -> None:
     """Add what completes the values of arguments, and take out words that a shell could run."""
-    from shtab import FILE
+    from shtab import DIRECTORY, FILE
 
     for action in parser._actions:  # noqa: SLF001 - no public way
         if isinstance(action, _SubParsersAction):
@@ -101,6 +101,8 @@ def _add_choices(parser: ArgumentParser, choices: Mapping[str, Sequence[str]]) -
             continue
         if action.metavar in {"FILE", "PATH", "FOLDER"}:
             action.complete = FILE  # type: ignore[attr-defined]
+        elif action.metavar == "DIR":
+            action.complete = DIRECTORY  # type: ignore[attr-defined]
         elif action.metavar == "RUN":
             action.complete = _complete("_code_commit_runs")  # type: ignore[attr-defined]
         elif action.dest == "model":

@@ -16,6 +16,7 @@ from typing import Any
 from code_commit.cli.config import key_of_model
 from code_commit.cli.host import CommandHost
 from code_commit.cli.parser import add_json
+from code_commit.cli.project_folder import project_root
 from code_commit.cli.run_plan import INIT, require_known_names
 from code_commit.config.addresses import address_of
 from code_commit.config.own_files import require_own_files_out_of_reach
@@ -66,6 +67,7 @@ def doctor_arguments(parser: ArgumentParser) -> None:
 
 def doctor(host: CommandHost, arguments: Namespace) -> int:
     """Run every check, and print what it finds at once; return 3 if there is a problem."""
+    project_root(host.argv)
     host.flags = {"model": arguments.model}
     definitions = list(_definitions(host))
     context = _context(host, builds=not arguments.no_build)

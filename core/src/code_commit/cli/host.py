@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from code_commit.cli.arguments import BUILTIN, load_registry, parse_invocation
 from code_commit.cli.output import CommandOutput
 from code_commit.cli.parser import Parser
+from code_commit.cli.project_folder import project_root
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugin_api.own_python import python_command
@@ -46,7 +47,7 @@ class CommandHost:
     """Implements `plugin_api.Host`, and has more for the host's own commands.
 
     `plugin` offers the command: its settings and secrets are the ones that the command gets.
-    `flags` maps settings to values from the command line.
+    `flags` maps settings to values from the command line. `argv` are the words of the command line.
     """
 
     environ: Mapping[str, str]
@@ -54,11 +55,16 @@ class CommandHost:
     plugin: Plugin | None = None
     out: CommandOutput = field(default_factory=CommandOutput)
     flags: Mapping[str, Any] = field(default_factory=dict)
+    argv: Sequence[str] = ()
 
     @property
     def root(self) -> Path:
-        """The working directory, which is the root of the project."""
-        return Path.cwd().resolve()
+        """The working directory, which is the root of the project.
+
+        Raises:
+            NotReady: it lies inside a project.
+        """
+        return project_root(self.argv)
 
     @property
     def argv0(self) -> str:
@@ -159,12 +165,20 @@ class CommandHost:
         Raises:
             NotReady: the configuration is broken, or may not be read here.
         """
+        return self.settings_in(self.root)
+
+    def settings_in(self, folder: Path) -> Settings:
+        """Return the settings of a run in `folder`.
+
+        Raises:
+            NotReady: the configuration is broken, or may not be read there.
+        """
         from code_commit.config.loading import load_settings
         from code_commit_workspace import check_private_folder
 
-        if os.path.lexists(self.root / "agent-config"):
-            check_private_folder(self.root)  # before any setting of the project is read
-        return load_settings(self.root, flags=self.flags, environ=self.environ)
+        if os.path.lexists(folder / "agent-config"):
+            check_private_folder(folder)  # before any setting of the project is read
+        return load_settings(folder, flags=self.flags, environ=self.environ)
 
     def _checkpoint_limits(self) -> CheckpointLimits:
         """Return how much a checkpoint saves. `undo` works with a broken configuration, too."""
@@ -279,7 +293,8 @@ def run_named(
         with naming(plugin, definition):
             run: Callable[[CommandHost, Namespace], Any] = import_code(definition, "run")
         STOP.begin_work()
-        host = CommandHost(environ, disabled=disabled, plugin=plugin, out=out)
+        words = (*name.split(), *argv)
+        host = CommandHost(environ, disabled=disabled, plugin=plugin, out=out, argv=words)
         return _exit_code(run(host, arguments))
 
 

@@ -38,6 +38,9 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
 
     The caller calls it, so that tracebacks stay short.
     """
+    from code_commit.cli.project_folder import enter_folder
+
+    argv = enter_folder(argv)
     if "--version" in _flags_in(argv) or argv[:1] == ["-V"]:
         write_stdout(sys.stdout, f"code-commit {__version__}\n")
         return lambda: ExitCode.REACHED

@@ -7,6 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from code_commit import __version__
@@ -75,7 +76,7 @@ def plugins_doctor(host: CommandHost, arguments: Namespace) -> int:
 
 def find_problems(host: CommandHost) -> Iterator[Problem]:
     """Find what is wrong with plugins: loaded ones, unusable ones, and those without a plugin."""
-    yield from examined_problems(host.registry, host.configuration)
+    yield from examined_problems(host.registry, host.settings_in(Path.cwd()))
     for failure in unusable_dependents():
         yield Problem(failure.plugin, failure.distribution, failure.stage, failure.error)
     yield from without_plugins()

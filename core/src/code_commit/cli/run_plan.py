@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from code_commit.cli.arguments import field_of, is_selector
+from code_commit.cli.project_folder import project_root
 from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import explained
 from code_commit.config.sources import FLAG
@@ -52,7 +53,7 @@ def plan_run(
     with noting(plugin, f"the workflow {workflow.name}"):
         options = _options(flags)
         if root is None:
-            root = _choose_root(workflow, options)
+            root = _choose_root(invocation, options)
     if root is None:
         return None
     settings = _load_settings(root, invocation, flags, registry, environ)
@@ -126,11 +127,16 @@ def _read_flags(invocation: Invocation, registry: Registry) -> _Flags:
     return flags
 
 
-def _choose_root(workflow: WorkflowDefinition, options: Any) -> Path | None:
-    """Return the folder of the run: the one that the workflow chooses, or the working directory."""
+def _choose_root(invocation: Invocation, options: Any) -> Path | None:
+    """Return the folder of the run: the one that the workflow chooses, or the working directory.
+
+    Raises:
+        NotReady: the working directory lies inside a project.
+    """
+    workflow = invocation.workflow
     choose: Callable[..., Path | None] | None = import_code(workflow, "root")
     if choose is None:
-        return Path.cwd()
+        return project_root(invocation.argv)
     return choose(options, partial(_ask, workflow))
 
 

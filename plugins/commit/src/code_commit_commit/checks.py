@@ -30,7 +30,7 @@ from code_commit_commit.current_code import (
     describe_difference,
     new_files,
 )
-from code_commit_commit.inputs import CODEBASE, FRESH, require_build
+from code_commit_commit.inputs import CODEBASE, FRESH, QUERY, SAMPLE_QUERY, require_build
 from code_commit_commit.prompts import Context, initial_prompt
 from code_commit_commit.window import (
     PromptTooLong,
@@ -42,6 +42,23 @@ from code_commit_commit.window import (
 from code_commit_workspace import Workspace
 
 _REPLY = 10_000  # tokens, for the price
+
+
+def check_query(host: Host, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - a check
+    """Check the query of a run without `--query` and `--query-file`."""
+    with host.workspace() as workspace:
+        try:
+            query = read_text(workspace.tree, QUERY)
+        except NotReady as error:
+            hint = "pass --query, or describe the change in that file"
+            yield Check("warning", error.message, hint=hint)
+            return
+    if query is None or not query.strip():
+        yield Check("ok", f"none in {QUERY}, so a run needs --query or --query-file")
+    elif query.split() == SAMPLE_QUERY.split():
+        yield Check("ok", f"the sample text in {QUERY}, so a run needs --query or --query-file")
+    else:
+        yield Check("ok", f"{count_of(len(query.split()), 'word')} in {QUERY}")
 
 
 def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
@@ -147,7 +164,7 @@ def _next_code(workspace: Workspace, setting: str, require_fit: RequireFit) -> _
     codebase = read_text(workspace.tree, CODEBASE)
     if codebase is None:
         code = collect_current_code(workspace, require_fit)
-        return _Code(code.text, f"none yet; a run with --query collects {_count(code)}")
+        return _Code(code.text, f"none yet; a run collects {_count(code)}")
     if not codebase.strip():
         raise NotReady(f"{CODEBASE} is empty", hint="run `code-commit rollup`")
     rolled_up = RolledUp.of(workspace.tree, codebase)

@@ -59,15 +59,14 @@ def read_context(run: Run) -> tuple[Context, SeenFiles]:
     require_file_fits(run.tree, CODEBASE, _fit(run), is_code=True)
     if run.options.rollup:
         return _collected(run, query)
-    has_query = run.options.query is not None or run.options.query_file is not None
-    if has_query and read_text(run.tree, CODEBASE) is None:
+    codebase = read_text(run.tree, CODEBASE)
+    if codebase is None:
         code = collect_current_code(run, _fit(run))
         run.emit(MessageLogged(f"there is no {CODEBASE}: collected {code}"))
         return _collected_context(run, query, code)
-    collect = "collect the code with codeRollup.sh or `code-commit rollup`"
-    codebase = _required(run, CODEBASE, collect)
     if not codebase.strip():
-        raise NotReady(f"{CODEBASE} is empty", hint=collect)
+        hint = "collect the code with codeRollup.sh or `code-commit rollup`"
+        raise NotReady(f"{CODEBASE} is empty", hint=hint)
     return _compare_with_rollup(run, Context(query, codebase))
 
 
@@ -129,7 +128,9 @@ def _query(run: Run) -> str:
     if query is not None:
         return query
     require_file_fits(run.tree, QUERY, _fit(run), is_code=False)
-    query = _required(run, QUERY, _DESCRIBE)
+    query = read_text(run.tree, QUERY)
+    if query is None:
+        raise NotReady(f"{QUERY} is missing", hint=_DESCRIBE)
     if query.split() == SAMPLE_QUERY.split():
         raise NotReady(f"{QUERY} still has the sample text of `code-commit init`", hint=_DESCRIBE)
     return query
@@ -174,13 +175,6 @@ def _is_missing(tree: Tree, path: str) -> bool:
         return tree.read(path, 1) is None
     except OSError:
         return False
-
-
-def _required(run: Run, path: str, hint: str) -> str:
-    text = read_text(run.tree, path)
-    if text is None:
-        raise NotReady(f"{path} is missing", hint=hint)
-    return text
 
 
 def _fit(run: Run) -> RequireFit:

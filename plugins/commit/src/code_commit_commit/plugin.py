@@ -80,6 +80,7 @@ def code_commit_checks() -> list[CheckDefinition]:
     """Return the checks of the inputs of a commit."""
     return [
         CheckDefinition("build.sh", "code_commit_commit.checks:check_build"),
+        CheckDefinition("query", "code_commit_commit.checks:check_query"),
         CheckDefinition("rollup", "code_commit_commit.checks:check_rollup"),
     ]
 

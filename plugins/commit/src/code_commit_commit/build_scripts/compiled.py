@@ -1,8 +1,6 @@
-"""Rust, Go, Java, C and C++: their build tools, by the project's own wrapper if it has one."""
+"""Rust, Go and Java: their build tools, by the project's own wrapper if it has one."""
 
 from __future__ import annotations
-
-import re
 
 from code_commit_commit.build_scripts.folder import Folder
 from code_commit_commit.build_scripts.part import Part, if_tests
@@ -13,10 +11,8 @@ _JVM_TESTS = (
     "*/src/test/groovy/*",
     "*/src/test/scala/*",
 )
-_C_TESTS = ("*/[Tt]est*.c", "*/[Tt]est*.c[cpx]*", "*[_T]est.c", "*[_T]est.c[cpx]*")
 
 _CARGO = """\
-need cargo
 cargo build{workspace} --all-targets
 if grep -rqE --include='*.rs' --exclude-dir=target '#\\[([a-z_]+::)*test' .; then
   run_tests '^running [1-9]' cargo test{workspace}
@@ -29,15 +25,6 @@ _GRADLE_RAN = """\
 -exec grep -q '<testcase' {} \\; -print -quit)" ] ||
     fail "there are test files, but no test ran"
 """
-_MAKE_WITHOUT_TESTS = """\
-if grep -qE '^test *:' {name}; then
-  make test
-elif has_files {tests}; then
-  fail 'there are test files, but {name} has no target "test"'
-else
-  echo "build.sh: there are no tests yet"
-fi
-"""
 
 
 def rust(folder: Folder) -> Part | None:
@@ -46,7 +33,9 @@ def rust(folder: Folder) -> Part | None:
         return None
     is_workspace = folder.mentions(r"^\[workspace\]", "Cargo.toml")
     commands = _CARGO.format(workspace=" --workspace" if is_workspace else "")
-    return Part("Rust", commands, ("target/",))
+    # A build script compiles what else is there.
+    families = ("Rust", "C") if folder.named("build.rs") else ("Rust",)
+    return Part("Rust", commands, ("target/",), families=families, setup="need cargo\n")
 
 
 def go(folder: Folder) -> Part | None:
@@ -56,7 +45,21 @@ def go(folder: Folder) -> Part | None:
     packages = "$(go list -f '{{.Dir}}/...' -m)" if folder.has("go.work") else "./..."
     # A line "ok" with brackets means that there was no test to run.
     tests = if_tests(("*_test.go",), f"run_tests '^ok[^[]*$' go test {packages}")
-    return Part("Go", f"need go\ngo vet {packages}\n{tests}", install="go mod download")
+    return Part(
+        "Go",
+        f"go vet {packages}\n{tests}",
+        install="go mod download",
+        families=_with_c(folder),
+        setup="need go\n",
+    )
+
+
+def _with_c(folder: Folder) -> tuple[str, ...]:
+    """Return the families that the go command builds: C in the folders of packages."""
+    packages = {path.rpartition("/")[0] for path in folder.named("*.go")}
+    if packages.intersection(path.rpartition("/")[0] for path in folder.named("*.c", "*.cc")):
+        return ("Go", "C")
+    return ("Go",)
 
 
 def maven(folder: Folder) -> Part | None:
@@ -68,7 +71,7 @@ def maven(folder: Folder) -> Part | None:
         program, maven = "java", "sh mvnw"
     verify = f"{maven} --batch-mode --no-transfer-progress -Dstyle.color=never verify"
     tests = if_tests(_JVM_TESTS, f"run_tests 'Tests run: [1-9]' {verify}", verify)
-    return Part("Java", f"need {program}\n{tests}", ("target/",))
+    return Part("Java", tests, ("target/",), families=("Java",), setup=f"need {program}\n")
 
 
 def gradle(folder: Folder) -> Part | None:
@@ -80,51 +83,10 @@ def gradle(folder: Folder) -> Part | None:
         program, gradle = "java", "sh gradlew"
     build = f"{gradle} --no-daemon --console=plain build\n"
     tests = if_tests(_JVM_TESTS, _GRADLE_RAN.rstrip("\n"))
-    return Part("Gradle", f"need {program}\n{build}{tests}", ("build/", ".gradle/"))
-
-
-def cmake(folder: Folder) -> Part | None:
-    """Return how to build and test with CMake and CTest."""
-    if not folder.has("CMakeLists.txt"):
-        return None
-    has_build = any(subfolder.path == "build" for subfolder in folder.folders)
-    out = "cmake-build" if has_build else "build"
-    tests = if_tests(_C_TESTS, f"(cd {out} && ctest --output-on-failure --no-tests=error)")
     return Part(
-        "CMake",
-        f"need cmake\ncmake -S . -B {out}\ncmake --build {out} --parallel\n{tests}",
-        (f"{out}/",),
-    )
-
-
-def meson(folder: Folder) -> Part | None:
-    """Return how to build and test with Meson."""
-    if not folder.has("meson.build"):
-        return None
-    tests = if_tests(_C_TESTS, "run_tests '^Ok: +[1-9]' meson test -C build --print-errorlogs")
-    setup = "[ -f build/build.ninja ] || meson setup build\nmeson compile -C build\n"
-    return Part("Meson", f"need meson\n{setup}{tests}", ("build/",))
-
-
-def make(folder: Folder) -> Part | None:
-    """Return how to build and test with Make, by the target `test` or `check`."""
-    name = next(
-        (name for name in ("GNUmakefile", "makefile", "Makefile") if folder.has(name)), None
-    )
-    if name is None:
-        return None
-    target = make_target(folder)
-    tests = " ".join(f"'{pattern}'" for pattern in _C_TESTS)
-    test = f"make {target}\n" if target else _MAKE_WITHOUT_TESTS.format(name=name, tests=tests)
-    return Part("Make", f"need make\nmake\n{test}")
-
-
-def make_target(folder: Folder) -> str:
-    """Return the target of a Makefile that runs the tests, or ""."""
-    text = "\n".join(
-        folder.read(name) for name in ("GNUmakefile", "makefile", "Makefile") if folder.has(name)
-    )
-    return next(
-        (name for name in ("test", "check") if re.search(rf"^{name} *:(?!=)", text, re.MULTILINE)),
-        "",
+        "Gradle",
+        f"{build}{tests}",
+        ("build/", ".gradle/"),
+        families=("Java", "C") if folder.named("CMakeLists.txt") else ("Java",),
+        setup=f"need {program}\n",
     )

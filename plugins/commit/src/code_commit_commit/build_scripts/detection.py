@@ -1,94 +1,101 @@
-"""Find the parts of a project that build separately, by the files that name their tools."""
+"""Find how a project builds: by its own commands, and by the files that name its tools."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from code_commit_commit.build_scripts import compiled
+from code_commit_commit.build_scripts.c_tools import c_part, configured_part, make_part
 from code_commit_commit.build_scripts.folder import Folder
 from code_commit_commit.build_scripts.javascript import builds_nothing, javascript
-from code_commit_commit.build_scripts.others import OTHERS
+from code_commit_commit.build_scripts.others import DOCUMENTS, OTHERS
+from code_commit_commit.build_scripts.own_commands import own_command, own_part
 from code_commit_commit.build_scripts.part import Part
+from code_commit_commit.build_scripts.pipelines import Pipeline, find_pipeline
 from code_commit_commit.build_scripts.python import python, python_scripts
+from code_commit_commit.build_scripts.sources import families_in, is_skipped, not_covered
 
-_MAIN = (compiled.rust, compiled.go, python, javascript, compiled.maven, compiled.gradle)
-# Only if none of the above is found: many projects in other languages have such files for small
-# tasks.
-_GUESSED = (compiled.cmake, compiled.meson, compiled.make, python_scripts)
-# Folders with third-party code, or with code that is not part of the product.
-_SKIPPED = {
-    *(
-        "bench",
-        "benchmark",
-        "benchmarks",
-        "demo",
-        "demos",
-        "doc",
-        "docs",
-        "example",
-        "examples",
-        "samples",
-        "scripts",
-    ),
-    *(
-        "fixtures",
-        "spec",
-        "template",
-        "templates",
-        "test",
-        "testdata",
-        "tests",
-        "tools",
-        "site",
-        "website",
-    ),
-    *("build", "dist", "node_modules", "target", "third_party", "thirdparty", "vendor", "venv"),
-}
 _DEEPEST = 2
 
 
-def find_parts(top: Folder) -> list[Part]:
-    """Return the parts of the project.
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What `build.sh` runs.
 
-    The languages of the top folder come first, then others in folders below.
+    `not_covered` names sources that no part builds or tests, and `remarks` says what could not be
+    used.
     """
-    top_parts = _with_manifest(top)
-    languages = {part.language for part in top_parts}
+
+    parts: tuple[Part, ...]
+    not_covered: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def find_gate(top: Folder) -> Gate:
+    """Return what builds and tests the project.
+
+    The project's own command comes first, then the languages of the top folder, then others in
+    folders below.
+    """
+    remarks: list[str] = []
+    pipeline = find_pipeline(top)
+    parts = _language_parts(top, pipeline)
+    if own := own_command(top, remarks):
+        replaced = [part for part in parts if set(part.families) <= set(own.families)]
+        parts = [own_part(own, replaced), *(part for part in parts if part not in replaced)]
+    if not parts:
+        parts = _guess(top, pipeline)
+    if not parts:
+        remarks += pipeline.not_understood()[:3]
+    return Gate(tuple(parts), tuple(not_covered(top, parts)), tuple(remarks))
+
+
+def _language_parts(top: Folder, pipeline: Pipeline) -> list[Part]:
+    top_parts = _with_manifest(top, pipeline)
+    covered = {family for part in top_parts for family in part.families}
     below: list[Part] = []
     folders: Iterable[Folder] = top.folders
     for _ in range(_DEEPEST):
-        folders = [folder for folder in folders if not _is_skipped(folder)]
+        folders = [folder for folder in folders if not is_skipped(folder.path.rpartition("/")[2])]
         for folder in folders:
-            parts = [part for part in _with_manifest(folder) if part.language not in languages]
-            below += (replace(part, folder=folder.path) for part in parts)
+            parts = _with_manifest(folder, pipeline)
+            below += (
+                replace(part, folder=folder.path)
+                for part in parts
+                if not covered.issuperset(part.families)
+            )
         if top_parts or below:
             break
         folders = [subfolder for folder in folders for subfolder in folder.folders]
-    if not top_parts and (not below or compiled.make_target(top)):
-        return _guess(top) or below
     return top_parts + below
 
 
-def _is_skipped(folder: Folder) -> bool:
-    name = folder.path.rpartition("/")[2]
-    return name.startswith(".") or name.lower() in _SKIPPED
-
-
-def _with_manifest(folder: Folder) -> list[Part]:
-    main = [part for detect in _MAIN if (part := detect(folder))]
-    simple = [part for detect in OTHERS if (part := detect(folder))][:1]
+def _with_manifest(folder: Folder, pipeline: Pipeline) -> list[Part]:
+    found = [
+        compiled.rust(folder),
+        compiled.go(folder),
+        python(folder, pipeline),
+        javascript(folder),
+        compiled.maven(folder),
+        compiled.gradle(folder),
+    ]
+    main = [part for part in found if part]
+    simple = [part for detect in OTHERS if (part := detect(folder, pipeline))][:1]
     if len(main) + len(simple) > 1 and folder.has("package.json") and builds_nothing(folder):
-        main = [part for part in main if part.language not in {"JavaScript", "TypeScript"}]
-    return main or simple
+        main = [part for part in main if "JavaScript" not in part.families]
+    parts = main or simple
+    if not any("C" in part.families for part in parts) and (part := c_part(folder, pipeline)):
+        parts = [*parts, part]
+    return parts
 
 
-def _guess(folder: Folder) -> list[Part]:
-    """Guess from a build tool or source files.
-
-    A Makefile without tests says little about a folder of Python files.
-    """
-    has_build_tool = folder.has("CMakeLists.txt", "meson.build") or compiled.make_target(folder)
-    if folder.has("*.py") and not has_build_tool:
-        return [part for part in [python_scripts(folder)] if part]
-    return [part for detect in _GUESSED if (part := detect(folder))][:1]
+def _guess(top: Folder, pipeline: Pipeline) -> list[Part]:
+    """Guess from sources or a Makefile; without any, return how documents are built."""
+    if top.has("*.py") and set(families_in(top)) <= {"Python"}:
+        return [part for part in [python_scripts(top, pipeline)] if part]
+    if part := configured_part(top) or make_part(top):
+        return [part]
+    if families_in(top):
+        return []
+    return [part for detect in DOCUMENTS if (part := detect(top, pipeline))][:1]

@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from code_commit_commit.build_scripts.folder import Folder
+from code_commit_commit.build_scripts.node_managers import Manager, manager_of
 from code_commit_commit.build_scripts.part import Part
 
 _TESTS = (
@@ -26,44 +27,23 @@ _TESTS = (
 _PLACEHOLDER = "no test specified"  # of `npm init`
 # These runners, or this flag, pass without a test. A line of the output that says how many ran:
 _PASSES_WITHOUT = r"node (?:\S+ )*--test|\bmocha\b|--passWithNoTests"
+_RUNNER_SETTINGS = re.compile(r"(?:jest|vitest|vite)\.config\.")
 _RAN = "(tests|Tests:?) +[1-9]|Tests:.* [1-9]|[1-9][0-9]* passing"
 
-
-@dataclass(frozen=True, slots=True)
-class _Manager:
-    name: str
-    lock_files: tuple[str, ...]
-    install: str
-    run_in_all: str  # runs a script in every workspace that has it
-
-
-_MANAGERS = (
-    _Manager(
-        "pnpm", ("pnpm-lock.yaml",), "pnpm install --frozen-lockfile", "pnpm -r run --if-present {}"
-    ),
-    _Manager("yarn", ("yarn.lock",), "yarn install", "yarn workspaces foreach --all run {}"),
-    _Manager(
-        "bun", ("bun.lock", "bun.lockb"), "bun install --frozen-lockfile", "bun run --filter '*' {}"
-    ),
-    _Manager(
-        "npm",
-        ("package-lock.json", "npm-shrinkwrap.json"),
-        "npm ci",
-        "npm run {} --workspaces --if-present",
-    ),
-)
-_NPM = _Manager("npm", (), "npm install", _MANAGERS[-1].run_in_all)
 
 # No script `test` yet. npm comes with Node.js, whichever manager installs the packages.
 _NO_TEST_SCRIPT = """\
 test=$(node -p 'require("./package.json").scripts?.test ?? ""')
 if [ -n "${{test##*{placeholder}*}}" ]; then
-  CI=true npm test
+  npm test
 elif has_files {tests}; then
   fail 'there are test files, but package.json has no script "test"'
 else
   echo "build.sh: there are no tests yet"
 fi
+"""
+_UNREADABLE = """\
+fail "init cannot read package.json: repair it, delete build.sh, and run code-commit init again"
 """
 _CHECK_SYNTAX = """\
 find . \\( -name '.?*' -o -name node_modules \\) -prune -o \
@@ -77,24 +57,29 @@ def javascript(folder: Folder) -> Part | None:
     if not folder.has("package.json"):
         return None
     package = _package(folder)
-    manager = _manager(folder, package)
+    if package is None:
+        return Part(_language(folder), _UNREADABLE, families=("JavaScript",))
+    manager = manager_of(folder, package)
     scripts = {
         name: text for name, text in package.get("scripts", {}).items() if isinstance(text, str)
     }
-    commands = "".join(f"need {name}\n" for name in dict.fromkeys(("node", manager.name)))
+    part = Part(
+        _language(folder),
+        _build(folder, package, scripts, manager) + _test(folder, package, scripts, manager),
+        families=("JavaScript",),
+        setup="export CI=true\n" + manager.setup,
+    )
     has_packages = any(
         package.get(name) for name in ("dependencies", "devDependencies", "workspaces")
     )
-    if has_packages:
-        installed = "[ -d node_modules ]"
-        if manager.name == "yarn":
-            installed += " || [ -f .pnp.cjs ]"
-        commands += f'{installed} || fail "the packages are not installed: run {manager.install}"\n'
-    steps = _build(folder, package, scripts, manager) + _test(folder, package, scripts, manager)
-    part = Part(_language(folder), f"{commands}{steps}")
-    if has_packages:
-        return replace(part, leaves=("node_modules/",), install=manager.install)
-    return part
+    if not has_packages:
+        return part
+    installed = "[ -d node_modules ]"
+    if manager.name == "yarn":
+        installed += " || [ -f .pnp.cjs ]"
+    missing = f'fail "the packages are not installed: run {manager.install}"'
+    setup = f"{part.setup}{installed} || {missing}\n"
+    return replace(part, setup=setup, leaves=("node_modules/",), install=manager.install)
 
 
 def builds_nothing(folder: Folder) -> bool:
@@ -102,24 +87,19 @@ def builds_nothing(folder: Folder) -> bool:
 
     It may only hold tools of another language.
     """
-    scripts = _package(folder).get("scripts", {})
+    package = _package(folder)
+    if package is None:
+        return False
+    scripts = package.get("scripts", {})
     return not {"build", "test"} & scripts.keys() or _PLACEHOLDER in str(scripts.get("test"))
 
 
-def _package(folder: Folder) -> dict[str, Any]:
-    with suppress(json.JSONDecodeError):
+def _package(folder: Folder) -> dict[str, Any] | None:
+    with suppress(ValueError, RecursionError):
         package = json.loads(folder.read("package.json").removeprefix("\ufeff"))
         if isinstance(package, dict) and isinstance(package.get("scripts", {}), dict):
             return package
-    return {}
-
-
-def _manager(folder: Folder, package: dict[str, Any]) -> _Manager:
-    named = str(package.get("packageManager", "")).partition("@")[0]
-    for manager in _MANAGERS:
-        if folder.has(*manager.lock_files):
-            return manager
-    return next((manager for manager in _MANAGERS if manager.name == named != "npm"), _NPM)
+    return None
 
 
 def _language(folder: Folder) -> str:
@@ -130,7 +110,7 @@ def _build(
     folder: Folder,
     package: dict[str, Any],
     scripts: dict[str, str],
-    manager: _Manager,
+    manager: Manager,
 ) -> str:
     names = [
         name for name in ("typecheck", "type-check", "check-types", "build") if name in scripts
@@ -142,7 +122,7 @@ def _build(
         steps += "npx --no-install tsc --noEmit\n"
     if not steps and _workspaces(folder, package):
         return f"{manager.run_in_all.format('build')}\n"
-    if not steps and not _has_test(scripts) and not folder.named("*.jsx", "*.vue"):
+    if not steps and not _test_script(scripts) and not folder.named("*.jsx", "*.vue"):
         return _CHECK_SYNTAX
     return steps
 
@@ -151,24 +131,44 @@ def _test(
     folder: Folder,
     package: dict[str, Any],
     scripts: dict[str, str],
-    manager: _Manager,
+    manager: Manager,
 ) -> str:
-    command = "bun run test" if manager.name == "bun" else f"{manager.name} test"
-    if _has_test(scripts):
-        reached = " ".join(text for name, text in scripts.items() if name.split(":")[0] == "test")
+    name = _test_script(scripts)
+    if name:
+        command = manager.run_in_root.format(name)
+        reached = " ".join(text for script, text in scripts.items() if script.split(":")[0] == name)
+        command += _without_coverage(folder, scripts[name], manager)
         if re.search(_PASSES_WITHOUT, reached) and _test_files(folder):
-            return f"run_tests '{_RAN}' env CI=true {command}\n"
-        return f"CI=true {command}\n"
+            return f"run_tests '{_RAN}' {command}\n"
+        return f"{command}\n"
     if _workspaces(folder, package):
-        return f"CI=true {manager.run_in_all.format('test')}\n"
+        return f"{manager.run_in_all.format('test')}\n"
     if folder.mentions(r"""['"]node:test['"]""", *_test_files(folder)):
         return f"run_tests '{_RAN}' node --test\n"
     patterns = " ".join(f"'{pattern}'" for pattern in _TESTS)
     return _NO_TEST_SCRIPT.format(placeholder=_PLACEHOLDER.replace(" ", "\\ "), tests=patterns)
 
 
-def _has_test(scripts: dict[str, str]) -> bool:
-    return _PLACEHOLDER not in scripts.get("test", _PLACEHOLDER)
+def _without_coverage(folder: Folder, script: str, manager: Manager) -> str:
+    """Return options that drop a limit of coverage for the tests from before, or "".
+
+    They do not know new code.
+    """
+    flag = {"jest": "--coverage=false", "vitest": "--coverage.enabled=false"}
+    runner = re.search(r"(?:^|[&;] *)(jest|vitest)\b[^&|;]*$", script)
+    files = ("package.json", *(name for name in folder.names if _RUNNER_SETTINGS.match(name)))
+    if not runner or not folder.mentions(r"coverageThreshold|thresholds\b", *files):
+        return ""
+    dashes = "-- " if manager.name == "npm" else ""
+    return f" ${{CODE_COMMIT_TESTS_OF_BEFORE:+{dashes}{flag[runner[1]]}}}"
+
+
+def _test_script(scripts: dict[str, str]) -> str:
+    """Return the name of the script that tests the project, or ""."""
+    for name in ("test", "check"):
+        if _PLACEHOLDER not in scripts.get(name, _PLACEHOLDER) and scripts[name].strip():
+            return name
+    return ""
 
 
 def _test_files(folder: Folder) -> list[str]:

@@ -37,6 +37,18 @@ has_files() {
   return 1
 }
 """,
+    "has_lines": """\
+# has_lines EXPRESSION PATTERN...: does such a file have a line that matches?
+has_lines() {
+  local pattern
+  for pattern in "${@:2}"; do
+    [ -z "$(find . \\( -name '.?*' -o -name node_modules -o -name venv \
+-o -name target -o -name build \\) -prune \\
+      -o -type f -path "$pattern" -exec grep -qE "$1" {} \\; -print -quit)" ] || return 0
+  done
+  return 1
+}
+""",
     "run_tests": """\
 # run_tests EXPRESSION COMMAND...: fails also if no line of the output matches, \
 because then no test ran.
@@ -49,15 +61,16 @@ run_tests() {
 }
 """,
 }
-_NO_TESTS = 'echo "build.sh: there are no tests yet"'
+NO_TESTS = 'echo "build.sh: there are no tests yet"'
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """How to build and test one language in one folder.
 
-    `leaves` are the folders that the build creates and git should ignore; `install` is the command
-    that installs the requirements of the build.
+    `families` are the kinds of sources that `commands` build or test, see `sources`. `setup` are
+    commands that check what the build needs. `leaves` are the folders that the build creates and
+    git should ignore; `install` is the command that installs the requirements of the build.
     """
 
     language: str
@@ -65,17 +78,31 @@ class Part:
     leaves: tuple[str, ...] = ()
     install: str = ""
     folder: str = ""
+    families: tuple[str, ...] = ()
+    setup: str = ""
+
+    @property
+    def typed_install(self) -> str:
+        """The command that installs the requirements, for the top folder."""
+        if self.folder:
+            return f"(cd {shlex.quote(self.folder)} && {self.install})"
+        return self.install
 
     def __str__(self) -> str:
         return f"{self.language} in {self.folder}/" if self.folder else self.language
 
 
-def build_script(parts: Sequence[Part]) -> str:
+def build_script(parts: Sequence[Part], not_covered: Sequence[str] = ()) -> str:
     """Return the text of `build.sh`.
 
-    Without parts it always fails, because no change may pass unchecked.
+    It always fails without parts and if something is `not_covered`, because no change may pass
+    unchecked.
     """
-    blocks = [_block(part, alone=len(parts) == 1) for part in parts] or [_UNKNOWN]
+    blocks = [_block(part, alone=len(parts) == 1) for part in parts]
+    if not blocks and not not_covered:
+        blocks.append(_UNKNOWN)
+    if not_covered:
+        blocks.append(_NOT_COVERED.format(what=shlex.quote(", ".join(not_covered))))
     commands = "\n".join(blocks)
     used: list[str] = []
     for name in reversed(_FUNCTIONS):  # the later ones call the earlier ones
@@ -85,17 +112,31 @@ def build_script(parts: Sequence[Part]) -> str:
 
 
 _UNKNOWN = 'fail "add the commands that build and test this project"\n'
+_NOT_COVERED = """\
+# Nothing above builds or tests what the next line names. Add commands that do. Or remove the line,
+# if a change of these files may pass unchecked.
+fail "not covered, see the end of build.sh:" {what}
+"""
 
 
 def _block(part: Part, *, alone: bool) -> str:
-    commands = f"cd {shlex.quote(part.folder)}\n{part.commands}" if part.folder else part.commands
+    commands = part.setup + part.commands
+    if part.folder:
+        commands = f"cd {shlex.quote(part.folder)}\n{commands}"
     return commands if alone else f"echo {shlex.quote(f'== {part}')}\n(\n{commands})\n"
 
 
-def if_tests(patterns: Sequence[str], tests: str, otherwise: str = "") -> str:
+def if_tests(
+    patterns: Sequence[str],
+    tests: str,
+    otherwise: str = "",
+    *,
+    containing: str = "",
+) -> str:
     """Return commands that run `tests` if files match `patterns`, else `otherwise`.
 
-    The script looks when it runs.
+    The script looks when it runs. With `containing`, a line of such a file must match it, too.
     """
     quoted = " ".join(f"'{pattern}'" for pattern in patterns)
-    return f"if has_files {quoted}; then\n  {tests}\nelse\n  {otherwise or _NO_TESTS}\nfi\n"
+    look = f"has_lines '{containing}' {quoted}" if containing else f"has_files {quoted}"
+    return f"if {look}; then\n  {tests}\nelse\n  {otherwise or NO_TESTS}\nfi\n"

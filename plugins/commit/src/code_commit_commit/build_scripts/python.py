@@ -1,15 +1,16 @@
-"""Python: the project's own interpreter, and pytest, unittest or Django's tests."""
+"""Python: the project's own interpreter, and tox, nox, pytest, unittest or Django's tests."""
 
 from __future__ import annotations
 
-import configparser
 import re
-import tomllib
 from pathlib import PurePosixPath
-from typing import Any
 
 from code_commit_commit.build_scripts.folder import Folder
-from code_commit_commit.build_scripts.part import Part, if_tests
+from code_commit_commit.build_scripts.own_commands import checked
+from code_commit_commit.build_scripts.part import NO_TESTS, Part, if_tests
+from code_commit_commit.build_scripts.pipelines import Pipeline
+from code_commit_commit.build_scripts.python_install import Environment, environment_of
+from code_commit_commit.build_scripts.python_runners import nox_command, toml_of, tox_command
 
 _MANIFESTS = (
     "pyproject.toml",
@@ -21,21 +22,9 @@ _MANIFESTS = (
 )
 _TESTS = ("test_*.py", "*_test.py", "tests.py", "test.py")
 _SETTINGS = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py", "Pipfile")
-_EXTRAS = ("test", "tests", "testing", "dev")
 _MOST_READ = 300  # test files
 # unittest runs none of these: a plain function, a class without a base, anything that pytest marks.
 _PLAIN_TEST = r"^(?:async )?def test|^class Test\w*(?:\(\))?:|^(?:import|from) pytest\b"
-_MANAGERS = {  # by lock file: the program, and what installs the project with it
-    "uv.lock": ("uv", "uv sync"),
-    # In the project: a sandbox hides the folder of environments in the user's cache.
-    "poetry.lock": (
-        "poetry",
-        "poetry config --local virtualenvs.in-project true && poetry install --all-extras",
-    ),
-    "pdm.lock": ("pdm", "pdm install"),
-    "Pipfile.lock": ("pipenv", "pipenv install --dev"),
-}
-
 _COMPILE = """\
 # Compiled files stay out of the project. Its own code is compiled again each time, \
 so that no file is stale.
@@ -45,78 +34,119 @@ rm -rf "$PYTHONPYCACHEPREFIX$(pwd -P)"/[!.]*
 $python -m compileall -q -x '/(\\.[^/]*|venv|node_modules|tests?)/' .
 """
 _UNITTEST = "run_tests '^Ran [1-9]' $python"
-_PYTEST = """\
+_NO_PYTEST = """\
 if ! $python -c 'import pytest' 2>/dev/null; then
-{other_runner}  fail "$python has no pytest. Install the project with its tests: {install}"
+  fail "$python has no pytest. Install the project with its tests: {install}"
 fi
-$python -m pytest"""
+"""
 _PYTEST_OR_UNITTEST = f"""\
 if $python -c 'import pytest' 2>/dev/null; then
     $python -m pytest
   else
     {_UNITTEST} -m unittest discover
   fi"""
+_DJANGO = """\
+$python -c 'import django' || fail "$python has no Django. Install the project: {install}"
+$python manage.py check
+"""
+_COVERAGE = """\
+# The tests from before do not know new code, so that no limit of coverage holds for them.
+[ -z "${CODE_COMMIT_TESTS_OF_BEFORE:-}" ] || \
+export PYTEST_ADDOPTS="${PYTEST_ADDOPTS:-} --cov-fail-under=0"
+"""
+_HAS_TESTS = r"^\s*(async )?def test|^class Test"
+# What compiles C, C++ or Rust as a part of the package.
+_NATIVE = re.compile(r"scikit_build_core|mesonpy|maturin|py_build_cmake|setuptools_rust")
+_EXTENSIONS = r"\b(Extension|ext_modules|cffi_modules|RustExtension|CMakeExtension)\b"
 
 
-def python(folder: Folder) -> Part | None:
+def python(folder: Folder, pipeline: Pipeline) -> Part | None:
     """Return how to build a Python project, or None if the folder has no file of one."""
-    return _part(folder) if folder.has(*_MANIFESTS) else None
+    return _part(folder, pipeline) if folder.has(*_MANIFESTS) else None
 
 
-def python_scripts(folder: Folder) -> Part | None:
+def python_scripts(folder: Folder, pipeline: Pipeline) -> Part | None:
     """Return how to build a folder of Python files without a manifest."""
-    return _part(folder) if folder.has("*.py") else None
+    return _part(folder, pipeline) if folder.has("*.py") else None
 
 
-def _part(folder: Folder) -> Part:
-    manager = next((_MANAGERS[name] for name in _MANAGERS if folder.has(name)), None)
-    environment = next(
-        (name for name in (".venv", "venv", "env") if folder.exists(f"{name}/bin/python")), ".venv"
-    )
-    install = _install(folder, manager, environment)
-    interpreter = _interpreter(folder, manager, environment)
+def _part(folder: Folder, pipeline: Pipeline) -> Part:
+    runner = tox_command(folder) or nox_command(folder)
+    tests = pipeline.tests("Python") if not folder.path else ""
+    environment = environment_of(folder, pipeline, runner.partition(" ")[0])
+    setup = environment.setup
+    if runner or tests:
+        setup += environment.programs
+    if _has_coverage_limit(folder):
+        setup += _COVERAGE
+    commands = _COMPILE
+    families = ["Python"]
+    if _is_native(folder) and environment.reinstall:
+        commands += f"{environment.reinstall}\n"
+        families += ["C", "Rust"]
     return Part(
         "Python",
-        commands=f"{interpreter}\n{_COMPILE}\n{_tests(folder, install)}",
-        leaves=(f"{environment}/",) if folder.exists(environment) else (),
-        install=install,
+        commands=f"{commands}\n{_tests(folder, environment, runner, tests)}",
+        leaves=environment.leaves,
+        install=environment.install,
+        families=tuple(families),
+        setup=f"{setup}\n",
     )
 
 
-def _interpreter(folder: Folder, manager: tuple[str, str] | None, environment: str) -> str:
-    """Return commands that set `python`, which the script expands without quotes."""
-    if manager:
-        program = manager[0]
-        return (
-            f"python={environment}/bin/python\n"
-            f"if command -v {program} >/dev/null; then\n"
-            f'  python="{program} run python"\n'
-            'elif [ ! -x "$python" ]; then\n'
-            f'  fail "the project uses {program}, which is not installed"\n'
-            "fi\n"
-        )
-    places = [
-        f"{'../' * up}{environment}/bin/python"
-        for up in range(len(PurePosixPath(folder.path).parts) + 1)
-    ]
-    own = "".join(f"[ ! -x {place} ] || python={place}\n" for place in reversed(places))
-    return f'python=python3\n{own}need "$python"\n'
+def _is_native(folder: Folder) -> bool:
+    """Return whether the package has compiled code, which its installation builds."""
+    backend = toml_of(folder, "pyproject.toml").get("build-system")
+    if isinstance(backend, dict) and _NATIVE.search(str(backend)):
+        return True
+    return folder.mentions(_EXTENSIONS, "setup.py", "pyproject.toml")
 
 
-def _tests(folder: Folder, install: str) -> str:
-    tests = folder.named(*_TESTS)
+def _has_coverage_limit(folder: Folder) -> bool:
+    files = ("pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini", "pytest.toml", ".coveragerc")
+    if folder.mentions(r"--cov-fail-under", *files):
+        return True
+    return folder.mentions(r"^\s*fail_under\s*=", *files) and folder.mentions(r"--cov\b", *files)
+
+
+def _tests(folder: Folder, environment: Environment, runner: str, tests: str) -> str:
+    files = [path for path in folder.named(*_TESTS) if folder.mentions(_HAS_TESTS, path)]
+    own = runner or tests
+    if not own:
+        return _usual_tests(folder, environment, files)
+    if files:
+        own = checked(own, "Python")
+    else:
+        patterns = [f"*/{name}" for name in _TESTS]
+        own = if_tests(patterns, checked(own, "Python"), own, containing="def test").rstrip("\n")
+    if not runner:
+        return f"{own}\n"
+    # Where the tools are missing, an environment with pytest is as good.
+    program = runner.partition(" ")[0]
+    usual = _NO_PYTEST.format(install=_quoted(environment.install)) + "$python -m pytest\n"
+    usual = "".join(f"  {line}\n" for line in usual.splitlines())
+    return f"if command -v {program} >/dev/null; then\n  {own}\nelse\n{usual}fi\n"
+
+
+def _usual_tests(folder: Folder, environment: Environment, tests: list[str]) -> str:
+    """Return commands that run pytest, Django's tests or unittest, whatever the project uses."""
     patterns = [f"*/{name}" for name in _TESTS]
+    install = _quoted(environment.install)
     if _uses_pytest(folder, tests):
-        run = _PYTEST.format(other_runner=_other_runner(folder), install=_quoted(install))
-        return f"{run}\n" if tests else f"{run} || [ $? -eq 5 ] # 5: there are no tests yet\n"
+        run = f"{_NO_PYTEST.format(install=install)}$python -m pytest"
+        if tests:
+            return f"{run}\n"
+        return f"{run} || {{\n  [ $? -eq 5 ] # no test ran\n  {NO_TESTS}\n}}\n"
     if folder.has("manage.py"):
         run = f"{_UNITTEST} manage.py test"
-        return f"{run}\n" if tests else if_tests(patterns, run)
+        if not tests:
+            run = if_tests(patterns, run, containing="def test").rstrip("\n")
+        return f"{_DJANGO.format(install=install)}{run}\n"
     source = ""
     if _has_sources(folder):
         source = 'export PYTHONPATH="src${PYTHONPATH:+:$PYTHONPATH}"\n'
     if not tests:
-        return source + if_tests(patterns, _PYTEST_OR_UNITTEST)
+        return source + if_tests(patterns, _PYTEST_OR_UNITTEST, containing="def test")
     discover = f"{_UNITTEST} -m unittest discover"
     options = sorted({_options(folder, path) for path in tests})
     return source + "".join(f"{discover}{option}\n" for option in options)
@@ -129,19 +159,6 @@ def _uses_pytest(folder: Folder, tests: list[str]) -> bool:
     if folder.mentions(r"\bpytest\b", *_SETTINGS, *requirements):
         return True
     return folder.mentions(_PLAIN_TEST, *tests[:_MOST_READ])
-
-
-def _other_runner(folder: Folder) -> str:
-    """Return commands that run the tests with tox or nox, which make their own environment."""
-    runners = {
-        "tox": ("tox run -e py", folder.has("tox.ini", "tox.toml")),
-        "nox": ("nox", folder.has("noxfile.py")),
-    }
-    return "".join(
-        f"  if command -v {name} >/dev/null; then exec {command}; fi\n"
-        for name, (command, used) in runners.items()
-        if used
-    )
 
 
 def _has_sources(folder: Folder) -> bool:
@@ -160,50 +177,6 @@ def _options(folder: Folder, test: str) -> str:
     if not PurePosixPath(test).name.startswith("test"):
         options += " --pattern '*_test.py'"
     return options
-
-
-def _install(folder: Folder, manager: tuple[str, str] | None, environment: str) -> str:
-    """Return the command that installs the project and the requirements of its tests."""
-    extra, group = _test_requirements(folder)
-    if manager:
-        program, command = manager
-        if program == "uv" and extra:
-            return f"{command} --extra {extra}"
-        if program == "uv" and group not in {"", "dev"}:
-            return f"{command} --group {group}"
-        return command
-    command = f"python3 -m venv {environment} && {environment}/bin/pip install"
-    is_package = folder.has("setup.py", "setup.cfg", "pyproject.toml")
-    if is_package:
-        command += f" -e '.[{extra}]'" if extra else " -e ."
-    if extra:
-        return command
-    if group:
-        return f"{command} --group {group}"
-    files = folder.named("*requirements*.txt")
-    files += [path for path in folder.paths if path.startswith("requirements/")]
-    if is_package:
-        files = [path for path in files if re.search(r"test|dev", path)]
-    return command + ("".join(f" -r {path}" for path in files[:3]) or " pytest")
-
-
-def _test_requirements(folder: Folder) -> tuple[str, str]:
-    """Return the extra and the dependency group for tests, "" where there is none."""
-    try:
-        pyproject: dict[str, Any] = tomllib.loads(folder.read("pyproject.toml"))
-    except tomllib.TOMLDecodeError:
-        pyproject = {}
-    extras = set(pyproject.get("project", {}).get("optional-dependencies", {}))
-    groups = set(pyproject.get("dependency-groups", {}))
-    parser = configparser.ConfigParser(strict=False, interpolation=None)
-    try:
-        parser.read_string(folder.read("setup.cfg"))
-        extras |= set(parser["options.extras_require"])
-    except (configparser.Error, KeyError):
-        pass
-    extra = next((name for name in _EXTRAS if name in extras), "")
-    group = next((name for name in _EXTRAS if name in groups), "")
-    return extra, group
 
 
 def _quoted(command: str) -> str:

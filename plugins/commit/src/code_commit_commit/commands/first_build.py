@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Host, NotReady
+from code_commit.plugin_api import Host, NotReady, count_of
+from code_commit_commit.commands.test_counts import count_tests
 from code_commit_commit.inputs import require_build
 from code_commit_workspace import Workspace
 
@@ -32,7 +33,8 @@ class FirstBuild:
     """How `build.sh` ended.
 
     `interpreter` ran it, `typed` is the command for people, `how` describes its end and when.
-    `output` has its last lines, `tampered` the files that it must not change but did.
+    `output` is what it printed, `last_lines` the end of that and what it altered. `tests` is how
+    many tests ran, None if the output does not say.
     """
 
     interpreter: str
@@ -42,22 +44,23 @@ class FirstBuild:
     exit_code: int | None
     seconds: float
     output: str
-    tampered: tuple[str, ...] = ()
+    last_lines: tuple[str, ...]
+    tests: int | None = None
 
     @property
     def ending(self) -> str:
         """How it ended, how long it took, and what ran it."""
         by = f"(interpreter: {self.interpreter})"
-        if self.passed:
-            skipped = ", but every test was skipped" if _ALL_SKIPPED.search(self.output) else ""
-            return f"passed in {self.seconds:.1f} s{skipped} {by}"
-        return f"{self.how} {by}"
-
-    @property
-    def last_lines(self) -> tuple[str, ...]:
-        """The end of its output, and what it altered, for people."""
-        altered = (f"build.sh altered {path}, which builds cannot change" for path in self.tampered)
-        return (*(line.rstrip() for line in self.output.splitlines()), *altered)
+        if not self.passed:
+            return f"{self.how} {by}"
+        took = f"in {self.seconds:.1f} s"
+        if _ALL_SKIPPED.search(self.output):
+            return f"passed {took}, but every test was skipped {by}"
+        if self.tests is None:
+            return f"passed {took} {by}"
+        if self.tests == 0:
+            return f"passed {took}, but nothing is tested {by}"
+        return f"passed: {count_of(self.tests, 'test')} {took} {by}"
 
     def document(self) -> dict[str, Any]:
         """Return the fields for `--json`."""
@@ -65,6 +68,7 @@ class FirstBuild:
             "passed": self.passed,
             "exit_code": self.exit_code,
             "seconds": round(self.seconds, 3),
+            "tests": self.tests,
             "interpreter": self.interpreter,
         }
 
@@ -78,7 +82,7 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
     """
     with (
         tempfile.TemporaryDirectory(prefix="code-commit-") as folder,
-        _workspace(host) as workspace,
+        open_for_builds(host) as workspace,
     ):
         command = require_build(workspace)
         host.out.note(announcement)
@@ -88,6 +92,8 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
         seconds = time.monotonic() - start
         if before and build.passed and workspace.checkpoints.current_tree() == before:
             workspace.checkpoints.note_green(before)
+    output = build.output.decode("utf-8", "replace")
+    altered = (f"build.sh altered {path}, which builds cannot change" for path in build.tampered)
     ending = build.ending
     if not build.timed_out:
         ending += f" after {seconds:.1f} s"
@@ -98,8 +104,9 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
         how=ending,
         exit_code=build.exit_code,
         seconds=seconds,
-        output=build.last_lines(),
-        tampered=build.tampered,
+        output=output,
+        last_lines=(*(line.rstrip() for line in build.last_lines().splitlines()), *altered),
+        tests=count_tests(output),
     )
 
 
@@ -115,7 +122,7 @@ def _typed(root: Path, command: Sequence[str]) -> str:
     return shlex.join(command)
 
 
-def _workspace(host: Host) -> Workspace:
+def open_for_builds(host: Host) -> Workspace:
     """Open the project with its lock, so that a run knows of a green build.
 
     Open it without the lock if something is in the way.

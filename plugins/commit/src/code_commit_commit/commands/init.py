@@ -8,12 +8,14 @@ import stat
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from code_commit.plugin_api import ExitCode, Host, NotReady
-from code_commit_commit.build_scripts.detection import find_parts
+from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
+from code_commit_commit.build_scripts.detection import Gate, find_gate
 from code_commit_commit.build_scripts.folder import project_folder
 from code_commit_commit.build_scripts.part import Part, build_script
 from code_commit_commit.commands.first_build import FirstBuild, print_first_build, run_first_build
+from code_commit_commit.commands.installation import Installation, document_of, fix, installing
 from code_commit_commit.inputs import QUERY, SAMPLE_QUERY
 from code_commit_workspace import (
     Git,
@@ -62,6 +64,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `init`."""
     parser.description = _DESCRIPTION
     parser.add_argument("--no-build", action="store_true", help="do not run build.sh")
+    parser.add_argument(
+        "--fix", action="store_true", help="install what build.sh lacks, in the sandbox of builds"
+    )
+    parser.add_argument(
+        "--here", action="store_true", help="also in a folder inside of another project"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -69,32 +77,47 @@ def init(host: Host, arguments: Namespace) -> int:
     """Create missing files in the working directory and run `build.sh` once; return 1 if it fails.
 
     Raises:
-        NotReady: something else has the name of a file, or the folder is not writable.
+        UsageError: the flags do not fit together.
+        NotReady: something else has the name of a file, or the folder is not writable, or lies
+            inside of a project.
     """
-    root = host.root
+    if arguments.fix and arguments.no_build:
+        raise UsageError("--fix cannot be used with --no-build")
+    root = _root(host, here=arguments.here)
+    needs_git = _needs_git(root)
+    if needs_git:
+        host.out.note("This folder is in no git repository. A run needs one: `git init`\n")
     try:
         with ProjectTree(root) as tree:
-            parts = find_parts(project_folder(tree))
-            laid_out = _lay_out(tree, parts)
+            gate = find_gate(project_folder(tree))
+            laid_out = _lay_out(tree, gate)
     except OSError as error:
         where = error.filename if isinstance(error.filename, str) else "a file"
         why = _OBSTACLES.get(error.errno or 0) or error.strerror
         raise NotReady(f"cannot create {where} in {root}: {why}", hint="move it away") from error
     if not arguments.json:
-        _print_files(host, laid_out, parts)
-    build = None
+        _print_files(host, laid_out)
+    if "build.sh" in laid_out.created:
+        _print_gate(host, gate)
+    build: FirstBuild | None = None
+    installations: list[Installation] = []
     if not arguments.no_build:
         build = run_first_build(host, "\nRunning build.sh ...")
         print_first_build(host, build)
-    next_command = _next_command(host, parts, build)
+        if arguments.fix:
+            build, installations = fix(host, gate.parts, build)
+    next_command = "git init" if needs_git else _next_command(gate.parts, build)
     if arguments.json:
-        languages = [{"language": part.language, "folder": part.folder or "."} for part in parts]
+        parts = [{"language": part.language, "folder": part.folder or "."} for part in gate.parts]
         host.out.document(
             {
-                "languages": languages,
+                "languages": parts,
+                "not_covered": gate.not_covered,
+                "remarks": gate.remarks,
                 "created": laid_out.created,
                 "changed": laid_out.changed,
                 "kept": laid_out.unchanged,
+                "installations": document_of(installations),
                 "build": build.document() if build else None,
                 "next": next_command,
             }
@@ -108,30 +131,51 @@ def init(host: Host, arguments: Namespace) -> int:
     return ExitCode.NOT_REACHED if build and not build.passed else ExitCode.REACHED
 
 
-def _print_files(host: Host, laid_out: _LaidOut, parts: Sequence[Part]) -> None:
+def _root(host: Host, *, here: bool) -> Path:
+    """Return the folder of the new project, which lies in no other unless the user wants it.
+
+    Raises:
+        NotReady: it does.
+    """
+    if here:
+        return Path.cwd().resolve()
+    try:
+        return host.root
+    except NotReady as error:
+        hint = f"{error.hint}, or `code-commit init --here` for a project in this folder"
+        raise NotReady(error.message, hint=hint) from None
+
+
+def _needs_git(root: Path) -> bool:
+    try:
+        Git(root).require_repository()
+    except NoRepository:
+        return True
+    return False
+
+
+def _print_files(host: Host, laid_out: _LaidOut) -> None:
     for path in laid_out.created:
         host.out.line(f"created  {path}")
     for path in laid_out.unchanged:
         host.out.line(f"kept     {path}")
     for path in laid_out.changed:
         host.out.line(f"changed  {path} (added {', '.join(laid_out.lines)})")
-    if "build.sh" in laid_out.created:
-        languages = " and ".join(map(str, parts)) or "an unknown language"
-        host.out.note(
-            f"\nbuild.sh is for {languages}. Check it: it decides whether a change is good."
-        )
 
 
-def _next_command(host: Host, parts: Sequence[Part], build: FirstBuild | None) -> str:
-    try:
-        Git(host.root).require_repository()
-    except NoRepository:
-        return "git init"
+def _print_gate(host: Host, gate: Gate) -> None:
+    languages = " and ".join(map(str, gate.parts)) or "an unknown language"
+    host.out.note(f"\nbuild.sh is for {languages}. Check it: it decides whether a change is good.")
+    if gate.not_covered:
+        what = ", ".join(gate.not_covered)
+        host.out.note(f"not covered: {what}; build.sh fails until you decide, see its end")
+    for remark in gate.remarks:
+        host.out.note(f"not used: {remark}")
+
+
+def _next_command(parts: Sequence[Part], build: FirstBuild | None) -> str:
     if build and not build.passed:
-        for part in parts:
-            if part.install and part.install in build.output:
-                return part.install
-        return build.typed
+        return installing(parts, build) or build.typed
     return _COMMIT
 
 
@@ -148,17 +192,17 @@ def _missing_key(host: Host) -> str:
     return f"set {' or '.join(places)}" if places else ""
 
 
-def _lay_out(tree: ProjectTree, parts: Sequence[Part]) -> _LaidOut:
+def _lay_out(tree: ProjectTree, gate: Gate) -> _LaidOut:
     """Create each missing file, and add missing lines to `.gitignore`."""
     laid_out = _LaidOut()
     files = {
         QUERY: (SAMPLE_QUERY, 0o644),
-        "build.sh": (build_script(parts), 0o755),
+        "build.sh": (build_script(gate.parts, gate.not_covered), 0o755),
         "codeRollup.sh": (_ROLLUP, 0o755),
     }
     has_rules = tree.lstat(".gitignore") is not None
     has_build = tree.lstat("build.sh") is not None
-    laid_out.lines = _missing_lines(tree, () if has_build else parts)
+    laid_out.lines = _missing_lines(tree, () if has_build else gate.parts)
     if laid_out.lines:
         _append(tree, laid_out.lines)
     if laid_out.lines and has_rules:

@@ -1,0 +1,99 @@
+"""What installs the requirements of a failed build, and `init --fix`, which runs it."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from code_commit.plugin_api import Host
+from code_commit_commit.build_scripts.part import Part
+from code_commit_commit.commands.first_build import (
+    FirstBuild,
+    open_for_builds,
+    print_first_build,
+    run_first_build,
+)
+
+_MISSING = re.compile(
+    r"No module named|is not installed|are not installed|has no (?:pytest|Django)"
+    r"|Couldn't import Django|command not found|: not found$|[Cc]annot find (?:module|package)"
+    r"|[Cc]ould not find gem|no required module provides|No such file or directory: 'pytest'",
+    re.MULTILINE,
+)
+_NO_PYTHON = re.compile(r"No interpreter found for")  # of uv
+_HEADING = re.compile(r"^== (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """A command that `init --fix` ran, and whether it succeeded."""
+
+    command: str
+    passed: bool
+
+
+def installing(parts: Sequence[Part], build: FirstBuild) -> str:
+    """Return the command that installs what a failed build lacks, or ""."""
+    if _NO_PYTHON.search(build.output):
+        return "uv python install"
+    headings = _HEADING.findall(build.output)
+    for part in parts:
+        failed = len(parts) == 1 or headings[-1:] == [str(part)]
+        if not failed or not part.install:
+            continue
+        if part.install in build.output or _MISSING.search(build.output):
+            return part.typed_install
+    return ""
+
+
+def fix(
+    host: Host,
+    parts: Sequence[Part],
+    build: FirstBuild,
+) -> tuple[FirstBuild, list[Installation]]:
+    """Install what the build lacks, and run it again, until it passes or nothing helps.
+
+    Raises:
+        NotReady: a command cannot run.
+    """
+    installations: list[Installation] = []
+    for _ in parts:
+        command = installing(parts, build)
+        if build.passed or not command or command in {done.command for done in installations}:
+            break
+        passed = _install(host, command)
+        installations.append(Installation(command, passed))
+        if not passed:
+            break
+        build = run_first_build(host, "\nRunning build.sh ...")
+        print_first_build(host, build)
+    return build, installations
+
+
+def document_of(installations: Sequence[Installation]) -> list[dict[str, object]]:
+    """Return the installations for `--json`."""
+    return [asdict(installation) for installation in installations]
+
+
+def _install(host: Host, command: str) -> bool:
+    """Run a command in the sandbox of builds, and show it and its last lines."""
+    host.out.note(f"\nRunning {command} ...")
+    with (
+        tempfile.TemporaryDirectory(prefix="code-commit-") as folder,
+        open_for_builds(host) as workspace,
+    ):
+        result = workspace.run_command(
+            ["bash", "-c", command],
+            log=Path(folder, "install.txt"),
+            timeout=host.build_timeout,
+        )
+    for line in result.last_lines().splitlines():
+        host.out.note(f"  {line}")
+    if result.advice:
+        host.out.note(result.advice)
+    if not result.passed:
+        host.out.note(f"It {result.ending}. Run it yourself: what it needs may be out of reach")
+    return result.passed
