@@ -18,7 +18,7 @@ from code_commit_planner.agents.display import feedback_lines, tool_line
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import meaning, understood
 from code_commit_planner.dialog.text import columns, fill
-from code_commit_planner.git.selection import is_temporary, select
+from code_commit_planner.git.selection import select
 from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next_state
 from code_commit_planner.plan_folder.requirements import (
     CURRENT_REQUIREMENTS,
@@ -26,6 +26,7 @@ from code_commit_planner.plan_folder.requirements import (
     has_heading,
     with_tag,
 )
+from code_commit_planner.plan_folder.temporary import is_temporary
 from code_commit_planner.plan_folder.todo import read_todos
 from code_commit_planner.refine.planner import PLANNER_TOOLS
 from code_commit_toolbox.outcome import CalledTool

@@ -139,8 +139,8 @@ class Trial(Protocol):
 class FileDiff(Protocol):
     """The diff of one file.
 
-    `added` and `removed` count its lines; both are None for a binary file. `text` is empty if the
-    diff is too large.
+    `added` and `removed` count its lines; both are None for a binary file. `text` is empty where
+    the diff is too large.
     """
 
     @property
@@ -171,7 +171,7 @@ class WorkDone(Protocol):
     def diffs(self, paths: Collection[str], *, most: int) -> Sequence[FileDiff]:
         """Return the diffs of those `paths` that the work changed, sorted.
 
-        If they have more than `most` bytes together, all texts are empty.
+        Texts are left out where the diffs have more than `most` bytes together.
         """
 
 

@@ -252,7 +252,7 @@ class Saved:
             for path, state in states.items()
             if not state.missing
         ]
-        self._repository.run(["read-tree", "--empty"], index=_SCRATCH)
+        (self._repository.path / _SCRATCH).unlink(missing_ok=True)
         add = ["update-index", "-z", "--index-info"]
         self._repository.run(add, stdin=os.fsencode("".join(lines)), index=_SCRATCH)
         return self._repository.run(["write-tree"], index=_SCRATCH).decode().strip()

@@ -10,13 +10,16 @@ from code_commit_workspace.checkpoint.saved import Saved
 from code_commit_workspace.checkpoint.writers import Interval, RunWrites, State, Writers
 from code_commit_workspace.errors import NotReady
 
+_HEADER = "diff --git "
+_LEAST = 256 * 1024  # bytes of a diff that is not divided further
+
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
     """The diff of one file.
 
-    `added` and `removed` count its lines; both are None for a binary file. `text` is empty if the
-    diff is too large.
+    `added` and `removed` count its lines; both are None for a binary file. `text` is empty where
+    the diff is too large.
     """
 
     path: str
@@ -43,7 +46,7 @@ class Work:
     def diffs(self, paths: Collection[str], *, most: int) -> Sequence[FileDiff]:
         """Return the diffs of those `paths` that the runs changed, sorted.
 
-        If they have more than `most` bytes together, all texts are empty.
+        Texts are left out where the diffs have more than `most` bytes together.
         """
         states = {path: self._states[path] for path in sorted(paths) if path in self._states}
         if not states:
@@ -54,17 +57,22 @@ class Work:
         try:
             diff = self._saved.diff(old, new, most=most)
         except NotReady:
+            if len(states) > 1 and most > _LEAST:
+                return self._halves(list(counts), most // 2)
             return [FileDiff(path, *count, "") for path, count in counts.items()]
-        pieces = diff.decode("utf-8", "replace").split("\ndiff --git ")
-        pieces = [pieces[0], *(f"diff --git {piece}" for piece in pieces[1:])]
+        pieces = _pieces(diff.decode("utf-8", "replace"))
         diffs = []
         for path, count in counts.items():
             # A file that became a link, or a link that became a file, has two pieces.
             size = 2 if _changes_kind(*states[path]) else 1
-            text = "\n".join(piece.removesuffix("\n") for piece in pieces[:size])
-            diffs.append(FileDiff(path, *count, f"{text}\n"))
+            diffs.append(FileDiff(path, *count, "".join(pieces[:size])))
             pieces = pieces[size:]
         return diffs
+
+    def _halves(self, paths: Sequence[str], most: int) -> Sequence[FileDiff]:
+        """Return the diffs of `paths`, those of each half up to `most` bytes."""
+        half = len(paths) // 2
+        return [*self.diffs(paths[:half], most=most), *self.diffs(paths[half:], most=most)]
 
 
 def work_since(
@@ -113,6 +121,13 @@ def _work(writes: RunWrites, saved: Saved) -> Work:
         _states=states,
         _saved=saved,
     )
+
+
+def _pieces(diff: str) -> list[str]:
+    """Return the parts of a diff, each with a header of its own."""
+    first, *others = diff.split(f"\n{_HEADER}")
+    pieces = [first, *(f"{_HEADER}{piece}" for piece in others)]
+    return [f"{piece}\n" for piece in pieces[:-1]] + pieces[-1:]
 
 
 def _changes_kind(old: State, new: State) -> bool:

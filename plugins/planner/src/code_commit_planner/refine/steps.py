@@ -55,7 +55,7 @@ def refine(plan: Plan) -> Event:
     changes = [] if tagged == text else [Change(NEW, tagged.encode())]
     plan.folder.record(refining(now()), changes=changes)
     plan.say(messages.REVIEWING)
-    result = review(plan.run, plan.toolbox, plan.typed, plan.head)
+    result = plan.retried(lambda: review(plan.run, plan.toolbox, plan.typed, plan.head))
     if result.tampered:
         paths = ", ".join(result.tampered)
         message = plan.fill(messages.TAMPERED, agent="planner", paths=paths)
