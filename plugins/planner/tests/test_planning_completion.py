@@ -174,6 +174,7 @@ def test_the_original_section_reaches_no_implementer_and_the_summary_is_limited(
     original = (
         "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
     )
+    codebase.write(NEW, "secret wish\n")
     cast.planner[0] = cast.writes(
         NEW, f"{{{{CURRENT REQUIREMENTS}}}}\nAdd two.\n\n{original}\n\nsecret wish\n"
     )

@@ -65,5 +65,5 @@ def test_git_runs_only_where_its_answer_can_have_changed(codebase, tmp_path):
         person.says(answer)
     person.ends()
     ends = calls | {"end": log.read_text().split()}
-    for part in CALLS:
-        assert ends[part] == CALLS[part], part
+    for part, expected in CALLS.items():
+        assert ends[part] == expected, part

@@ -54,6 +54,10 @@ UPDATED = """\
 The LLM has updated `<codepath>/g3-plan/new_requirements.md`."""
 UNCHANGED = """\
 The LLM has left `<codepath>/g3-plan/new_requirements.md` as it is."""
+ORIGINAL_PUT_BACK = """\
+The LLM had removed some of your original requirements: they are back in
+g3-plan/new_requirements.md. Its version is in <file>."""
+CHANGED_REQUIREMENTS = "What the LLM changed in new_requirements.md:"
 ASK_APPROVAL = """\
 Please go and read that file. If it is acceptable, say 'yes', and it will be
 implemented. Otherwise write what the LLM should change, or say 'no' to refine
