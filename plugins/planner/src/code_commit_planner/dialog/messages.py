@@ -154,6 +154,7 @@ NOTHING_CHANGED = "The agents have changed nothing."
 NOT_UNDERSTOOD = "Unknown answer. Please answer <choices>."
 SESSION = "This session: <turns> of the player and the coach, <commits><spent>"
 BYE = "quit at: <state>"
+CONTINUE = "`code-commit --planning` continues"  # as in the workflow's definition
 INPUT_ENDED = "the input ended at: <state>"
 
 CHAT = (

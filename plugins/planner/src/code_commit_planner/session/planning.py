@@ -112,4 +112,5 @@ def _result(plan: Plan, state: State, previous: State, files: Sequence[FileDiff]
         message = messages.RESTART
     else:
         message = messages.INPUT_ENDED
-    return Result(outcome, plan.fill(message, state=previous.value), data)
+    summary = plan.fill(message, state=previous.value)
+    return Result(outcome, summary, data, hint=messages.CONTINUE)
