@@ -231,3 +231,59 @@ def test_a_workflow_that_only_reads_changes_nothing(run):
     assert answers == [["NotReady", message, "this is a bug in the plugin that tried"]] * 2
     assert project.read("a.txt") == "old\n"
     assert finished.events[0]["data"]["commit"] is None
+
+
+def test_what_two_runs_changed_is_told_apart_from_what_people_changed(run, tmp_path):
+    body = """
+        import json
+        mine = run.root / "mine.txt"
+        saved = run.state / "checkpoints.json"
+        began = json.loads(saved.read_text()) if saved.exists() else []
+        if not began:
+            (run.root / "link").write_text("text\\n")
+        began.append(run.checkpoint())
+        saved.write_text(json.dumps(began))
+        if len(began) == 1:
+            run.apply([Change("a.txt", b"newer\\n"), Change("ü b.txt", b"1\\n2\\n")])
+            mine.write_text("mine\\n")
+            run.execute(["sh", "-c", "ln -sf a.txt link; printf '\\\\000' > made"], timeout=60)
+            given = 0
+        else:
+            run.apply([Change("a.txt", b"newest\\n")])
+            run.execute(["sh", "-c", "echo 1 > a-made"], timeout=60)
+            mine.write_text("mine, too\\n")
+            (run.root / "ü b.txt").write_text("1\\n")
+            done = run.changes_since(*began)
+            diffs = done.diffs([*done.written, *done.by_processes, "mine.txt"], most=10**6)
+            rows = [[diff.path, diff.added, diff.removed, diff.text] for diff in diffs]
+            least = [diff.text for diff in done.diffs(["a.txt"], most=10)]
+            own = run.changes_since(began[1], left_by_process=began[1:])
+            given = [
+                sorted(done.written), sorted(done.by_processes), sorted(done.by_people), rows, least,
+                sorted(own.written), tried(run.changes_since, "0" * 40),
+            ]
+    """
+    project, _, _ = run(body)
+    project.write({"between.txt": "1\n"})
+    flags = ("--model", "scripted", "--json", "--work", "--sandbox", "off")
+    finished = project.command(*flags, plugins=[tmp_path / "plugins"])
+    given = finished.events[-1]["data"]["data"]["given"]
+    [written, by_processes, by_people, rows, least, own, gone] = given
+    assert written == ["a.txt", "ü b.txt"]
+    assert by_processes == ["a-made", "link", "made"]
+    assert {"between.txt", "mine.txt"} < {*by_people}
+    assert [row[:3] for row in rows] == [
+        ["a-made", 1, 0],
+        ["a.txt", 1, 1],
+        ["link", 1, 1],
+        ["made", None, None],
+        ["ü b.txt", 1, 0],
+    ]
+    texts = [row[3] for row in rows]
+    assert texts[1].endswith("@@ -1 +1 @@\n-old\n+newest\n")
+    assert ("-text\n" in texts[2], "+a.txt\n" in texts[2]) == (True, True)
+    assert "Binary files" in texts[3]
+    assert texts[4].endswith("\n+1\n")
+    assert least == [""]
+    assert own == ["a.txt"]
+    assert gone[:2] == ["NotReady", "the checkpoints of the work are gone"]

@@ -45,6 +45,9 @@ CURRENT = "g3-plan/current_requirements.md"
 TODO = "g3-plan/todo.g3.md"
 HISTORY = "g3-plan/planner_history.txt"
 REFINED = "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
+ORIGINAL = "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
+# The section of the person, which the planner drops.
+PUT_BACK = f"\n{ORIGINAL}\n\nold words\n"
 SUMMARY = "Add two.\nNothing else."
 MESSAGE = "Add a second file\n\nAdds two.txt beside one.txt."
 APPROVAL = "Well done.\nIMPLEMENTATION_APPROVED"
@@ -82,6 +85,7 @@ class Cast:
     requests: dict[str, list[RecordedRequest]] = field(default_factory=lambda: defaultdict(list))
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
 
+    put_back: ClassVar = PUT_BACK
     called = staticmethod(called)
     writes = staticmethod(writes)
     done = staticmethod(done)

@@ -14,7 +14,11 @@ NEW = "g3-plan/new_requirements.md"
 CURRENT = "g3-plan/current_requirements.md"
 TODO = "g3-plan/todo.g3.md"
 HISTORY = "g3-plan/planner_history.txt"
-REQUIREMENTS = "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
+PUT_BACK = (
+    "\n{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}\n"
+    "\nold words\n"
+)
+REQUIREMENTS = f"{{{{CURRENT REQUIREMENTS}}}}\nAdd two.\n\nold words\n{PUT_BACK}"
 
 
 @pytest.fixture
@@ -162,7 +166,7 @@ def test_a_command_of_the_planner_may_write_the_requirements(codebase):
     person = codebase.plan()
     person.answers("", "no")
     person.quits()
-    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\n"
+    assert codebase.read(NEW) == f"{{{{CURRENT REQUIREMENTS}}}}\n{PUT_BACK}"
     person = codebase.start()
     person.answers("quit")
     person.ends()

@@ -22,7 +22,15 @@ def test_autonomous_works_until_the_coach_approves(codebase, autonomous):
     cast.coach = [cast.done("More."), *cast.coach]
     completed = autonomous()
     assert completed.exit_code == 0
-    assert completed.events[-1]["data"]["data"] == {"turns": 2, "end": "approved", "feedback": ""}
+    assert completed.events[-1]["data"]["data"] == {
+        "turns": 2,
+        "end": "approved",
+        "feedback": "",
+        "files": [
+            {"path": "todo.g3.md", "added": 1, "removed": 0},
+            {"path": "two.txt", "added": 1, "removed": 0},
+        ],
+    }
     assert codebase.read("two.txt") == "2\n"
     assert codebase.read("todo.g3.md") == "- [x] two\n"
     player = str(cast.requests["player"][-1].json["messages"])

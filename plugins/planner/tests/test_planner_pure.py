@@ -18,14 +18,17 @@ from code_commit_planner.agents.display import feedback_lines, tool_line
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import meaning, understood
 from code_commit_planner.dialog.text import columns, fill
-from code_commit_planner.git.selection import is_temporary, select
+from code_commit_planner.git.selection import select
 from code_commit_planner.machine import ASKING, FINAL, TABLE, Event, State, next_state
 from code_commit_planner.plan_folder.requirements import (
     CURRENT_REQUIREMENTS,
     ORIGINAL_REQUIREMENTS,
     has_heading,
+    original_of,
+    with_original,
     with_tag,
 )
+from code_commit_planner.plan_folder.temporary import is_temporary
 from code_commit_planner.plan_folder.todo import read_todos
 from code_commit_planner.refine.planner import PLANNER_TOOLS
 from code_commit_toolbox.outcome import CalledTool
@@ -172,6 +175,27 @@ def test_a_heading_is_on_its_own_line(line):
 
 def test_a_mention_is_not_a_heading():
     assert not has_heading("put it under {{CURRENT REQUIREMENTS}} please")
+
+
+LINES = st.lists(
+    st.sampled_from(
+        ["", "a", "b", " c", "d\r", "\udcff", ORIGINAL_REQUIREMENTS, CURRENT_REQUIREMENTS]
+    )
+).map("\n".join)
+
+
+@given(LINES, LINES)
+def test_the_original_section_is_put_back_and_the_rest_stays(before, after):
+    original = original_of(before)
+    mended = with_original(after, original)
+    wanted = [line.rstrip() for line in original.split("\n") if line.rstrip()]
+    present = iter(line.rstrip() for line in original_of(mended).split("\n"))
+    assert all(line in present for line in wanted)
+    assert with_original(mended, original) == mended
+    current = [line for line in after.split("\n") if CURRENT_REQUIREMENTS in line]
+    assert [line for line in mended.split("\n") if CURRENT_REQUIREMENTS in line] == current
+    if mended != after:
+        assert original_of(mended).strip("\n") == original.rstrip().strip("\n")
 
 
 @pytest.mark.parametrize(

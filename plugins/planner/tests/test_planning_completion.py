@@ -12,7 +12,7 @@ from code_commit_testing import Reply
 
 NEW = "g3-plan/new_requirements.md"
 CURRENT = "g3-plan/current_requirements.md"
-QUESTION = "Do you consider the todos and the requirements completed? [yes/no/quit] (no)"
+QUESTION = "Do you consider the todos and the requirements completed? [yes/no/diff/quit]"
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ def test_the_player_and_the_coach_get_the_requirements_and_the_player_the_feedba
         "Add two.",
         "all is there",
         "-11\n+12\n",
-        "new: nëw.txt",
+        "new: nëw.txt +1 -0",
         "+new words\n",
-        "changed: one.txt",
+        "changed: one.txt +1 -1",
     ):
         assert text in coach
     assert "g3-plan/todo.g3.md" not in coach
@@ -84,7 +84,7 @@ def test_a_player_that_changes_git_is_stopped_and_the_person_asked(codebase, bui
         assert not cast.requests["coach"]
         person.says("no")
     person.question()
-    assert "changed: two.txt" in cast.requests["coach"][0].prompt
+    assert "new: two.txt +1 -0" in cast.requests["coach"][0].prompt
 
 
 def test_open_todos_are_asked_about(codebase, build):
@@ -101,7 +101,7 @@ def test_open_todos_are_asked_about(codebase, build):
     for message, answer in zip(todos.values(), ("no", "yes"), strict=True):
         notices = person.notices()
         question = person.question()
-        assert question.endswith(QUESTION)
+        assert QUESTION in question
         assert question.startswith(message)
         shown = person.notices().removeprefix(notices) + question
         assert shown.count("approved the implementation") == 1
@@ -146,13 +146,16 @@ def test_an_error_and_out_of_turns_are_shown_and_only_a_yes_completes(codebase, 
     codebase.cast.coach = [Reply.error(400, "no such model"), codebase.cast.done("Not yet.")]
     person = build("--max-turns=2")
     question = person.question()
-    assert question.startswith("An error stopped the coach and the player: coach: ")
+    assert question.startswith("An error of the service stopped the coach and the player: coach: ")
     assert "no such model" in question
+    assert "\nTry again? [yes/no/diff/quit]" in question
     person.says("")
+    person.answers("")
+    assert len(codebase.cast.requests["coach"]) == 1
+    person.answers("yes")
     question = person.question()
-    assert question.startswith(
-        "The coach and the player ran out of turns (2): the coach is not satisfied.\n"
-    )
+    assert "The coach's last feedback:\n  Not yet.\n" in question
+    assert "ran out of turns (2): the coach is not satisfied.\n" in question
     assert "All 1 todos are done." in question
     finished = person.ends()
     assert (finished["exit_code"], finished["summary"]) == (
@@ -160,6 +163,8 @@ def test_an_error_and_out_of_turns_are_shown_and_only_a_yes_completes(codebase, 
         "the input ended at: implementation complete",
     )
     assert len(codebase.cast.requests["coach"]) == 3
+    # The coach was asked again, not the player.
+    assert len(codebase.cast.requests["player"]) == 4
     assert codebase.plan_files() == {"current_requirements.md", "todo.g3.md", "planner_history.txt"}
     assert codebase.subjects() == ["start"]
 
@@ -169,6 +174,7 @@ def test_the_original_section_reaches_no_implementer_and_the_summary_is_limited(
     original = (
         "{{ORIGINAL USER REQUIREMENTS -- THIS SECTION WILL BE IGNORED BY THE IMPLEMENTATION}}"
     )
+    codebase.write(NEW, "secret wish\n")
     cast.planner[0] = cast.writes(
         NEW, f"{{{{CURRENT REQUIREMENTS}}}}\nAdd two.\n\n{original}\n\nsecret wish\n"
     )

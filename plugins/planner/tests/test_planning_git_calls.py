@@ -27,6 +27,9 @@ TOOL = ["check-ignore", "check-ignore"]  # checked, and again when applied
 CHECKPOINT = ["ls-files", "update-index", "write-tree"]
 # A person may have made files before a change. After it, there is a checkpoint.
 CHANGED = ["ls-files", *CHECKPOINT]
+# What the agents changed: a look for a person's changes, the checkpoints, the diff.
+WORK = ["ls-files", "for-each-ref", "cat-file"]
+TREES = ["update-index", "write-tree"] * 2
 DELETED_TOO = ["ls-files", "ls-files", "update-index", "update-index", "write-tree"]
 CALLS = {
     "branch": ["config", "ls-files", "rev-parse", *HEAD],
@@ -34,13 +37,15 @@ CALLS = {
     # The tag and the line of the history, in one change; the planner writes.
     "approval": [*CHECKED, *CHANGED, *TOOL, *CHANGED],
     "review": [
-        *(*HEAD, "diff", "ls-files"),  # what is staged and overlooked
-        *(*CHECKED, *DELETED_TOO, *CHECKED, *CHANGED),  # the start; the summary
+        *(*HEAD, "diff", "ls-files", "status"),  # what is staged, overlooked and dirty
+        *(*CHECKED, *DELETED_TOO, "ls-files", *CHECKED, *CHANGED),  # the start; the summary
         *(*HEAD, *TOOL, *CHANGED, *TOOL, *CHANGED, *HEAD),  # the player writes todos and a file
-        *(*HEAD, "ls-files", "check-ignore", "diff", "ls-files", *HEAD),  # the coach
+        *(*WORK, "ls-files", "check-ignore", *TREES, *HEAD),  # the coach
         *(*CHECKED, *DELETED_TOO),  # the new names
         *(*HEAD, "diff", "status", "add"),
-        *(*HEAD, "diff", "config", "ls-files", "config"),  # hooks may write files
+        *(*WORK, "ls-files", *TOOL, *TREES),  # the message
+        *(*HEAD, *WORK, "ls-files", *TOOL, *TREES),  # who wrote what
+        *("diff", "config", "ls-files", "config"),  # hooks may write files
     ],
     "next": [*CHECKED, *CHANGED, "status", "add", "diff", "show", "show", "commit", *HEAD],
     "end": [],
@@ -59,4 +64,6 @@ def test_git_runs_only_where_its_answer_can_have_changed(codebase, tmp_path):
         log.write_text("")
         person.says(answer)
     person.ends()
-    assert calls | {"end": log.read_text().split()} == CALLS
+    ends = calls | {"end": log.read_text().split()}
+    for part, expected in CALLS.items():
+        assert ends[part] == expected, part

@@ -85,7 +85,7 @@ def test_the_planner_gets_the_prompt_the_tools_and_the_tag_of_the_seed(codebase)
         "final_output",
     ]
     assert seen[0] == f"{ORIGINAL}\n\nold words\n"
-    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
+    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n" + cast.put_back
     answer = cast.requests["planner"][1].json["messages"][-1]
     assert "There is no tool 'todo_write'." in json.dumps(answer)
     assert not codebase.has(TODO)
@@ -151,7 +151,7 @@ def test_each_no_refines_again_and_adds_a_line(codebase):
     person = codebase.plan()
     person.answers("", "no", "", "no")
     person.quits()
-    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd three.\n"
+    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd three.\n" + cast.put_back
     assert [line[20:] for line in codebase.history.splitlines()] == [
         "- REFINING REQUIREMENTS (new_requirements.md)"
     ] * 2
@@ -165,3 +165,100 @@ def test_a_failed_service_is_reported(codebase):
     finished = person.ends()
     assert finished["exit_code"] == 4
     assert "key" in finished["data"]["hint"]
+
+
+def test_what_the_person_wrote_stays_whatever_the_planner_does_to_the_file(codebase):
+    cast = codebase.cast
+    cast.planner = [
+        cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nAdd two.\n"),
+        cast.done(),
+        cast.writes(NEW, f"{{{{CURRENT REQUIREMENTS}}}}\nAdd three.\n\n{ORIGINAL}\n\nold\n"),
+        cast.done(),
+        cast.called("shell", command=f"rm {NEW}"),
+        Reply("Gone."),
+    ]
+    codebase.write(NEW, "old words\n\nand more\n")
+    person = codebase.plan()
+    original = f"\n{ORIGINAL}\n\nold words\n\nand more\n"
+    questions = person.answers("", "shorter, please")
+    assert (
+        "they are back in\ng3-plan/new_requirements.md. Its version is in logs/" in person.notices()
+    )
+    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd two.\n" + original
+    shown = person.notices().rpartition("What the LLM changed in new_requirements.md:\n")[2]
+    assert shown.startswith("  +{{CURRENT REQUIREMENTS}}\n  +Add two.\n")
+    assert "old words" not in shown
+    assert questions[1].startswith("The LLM has updated")
+    person.question()
+    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd three.\n" + original
+    assert person.notices().endswith(
+        "What the LLM changed in new_requirements.md:\n   {{CURRENT REQUIREMENTS}}\n"
+        "  -Add two.\n  +Add three.\n   "
+    )
+    person.says("try another way")
+    assert person.ends()["summary"] == "Please restart the app to try again."
+    assert codebase.read(NEW) == original.lstrip("\n")
+
+
+def test_what_the_person_wrote_is_in_git_after_the_approval(codebase):
+    codebase.cast.planner[0] = codebase.cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\n")
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.answers("", "yes", "commit")
+    person.quits()
+    [completed] = [path for path in codebase.committed() if "completed_requirements" in path]
+    assert codebase.read(completed).endswith(f"\n{ORIGINAL}\n\nold words\n")
+
+
+def test_what_the_person_wrote_is_put_back_after_an_error_or_a_kill(codebase):
+    cast = codebase.cast
+    writes = cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nAdd two.\n")
+    cast.planner = [writes, Reply.error(401, "bad key")]
+    codebase.write(NEW, "old words\n")
+    kept = "{{CURRENT REQUIREMENTS}}\nAdd two.\n" + cast.put_back
+    person = codebase.plan()
+    person.answers("", "no")
+    assert person.ends()["exit_code"] == 4
+    assert codebase.read(NEW) == kept
+    codebase.write(NEW, f"{ORIGINAL}\n\nold words\n")
+    person = codebase.start()
+    cast.planner = [writes, Reply("never used")]
+    killed = []
+
+    def kill() -> None:
+        if len(cast.requests["planner"]) == 4:
+            killed.append(person.kill())
+
+    cast.before["planner"] = kill
+    person.answers("yes", "yes", "")
+    assert person.process.wait(60) < 0
+    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd two.\n"
+    person = codebase.start()
+    person.answers("yes", "yes", "quit")
+    assert codebase.read(NEW) == kept
+    assert "The LLM had removed some of your original requirements" in person.notices()
+
+
+def test_the_planner_does_not_overwrite_what_the_person_writes_meanwhile(codebase):
+    cast = codebase.cast
+    own = f"{ORIGINAL}\n\nold words\nand what I forgot\n"
+    after = f"{{{{CURRENT REQUIREMENTS}}}}\nAdd both.\n\n{own}"
+    cast.planner = [
+        cast.called("read_file", path=NEW),
+        *[cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nAdd two.\n")] * 2,
+        cast.called("read_file", path=NEW),
+        cast.writes(NEW, after),
+        cast.done(),
+    ]
+    codebase.write(NEW, "old words\n")
+
+    def edit() -> None:
+        if len(cast.requests["planner"]) == 2:
+            codebase.write(NEW, own)
+
+    cast.before["planner"] = edit
+    person = codebase.plan()
+    person.answers("", "quit")
+    assert codebase.read(NEW) == after
+    messages = json.dumps(cast.requests["planner"][-1].json["messages"])
+    assert messages.count("the user has changed g3-plan/new_requirements.md: read it") == 2

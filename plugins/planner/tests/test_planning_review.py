@@ -96,7 +96,11 @@ def test_an_edited_message_is_there_at_the_next_start(codebase, to_review):
     person.answers("yes", "yes", "commit")
     person.quits()
     assert codebase.subjects() == ["My own words", "start"]
-    assert codebase.project.git("log", "-1", "--format=%B") == "My own words\n\n# not a comment\n\n"
+    body = codebase.project.git("log", "-1", "--format=%B")
+    assert body.startswith(
+        "My own words\n\n# not a comment\n\nRequirements: completed_requirements_"
+    )
+    assert "\nTodo: completed_todo_" in body
     assert "- GIT COMMIT (My own words)\n" in codebase.history
     assert len(codebase.cast.requests["message"]) == 1
 
@@ -181,10 +185,11 @@ def test_all_that_goes_in_is_shown_and_what_the_commit_skips(codebase, to_review
         "This commit skips: the signature, the hook pre-commit\n(`commit_hooks = true`"
         in person.notices()
     )
-    assert "\n  a\\nCommitted 0123.txt\n" in person.notices()
+    assert "\n  a\\nCommitted 0123.txt  (yours, not the player's)\n" in person.notices()
     assert "\nCommitted" not in person.notices()
     for number in range(1, 31):
-        assert f"\n  file-{number}.txt" in person.notices()
+        assert f"\n  file-{number}.txt  (changed while a command ran" in person.notices()
+    assert "\n  two.txt\n" in person.notices()
     assert "+++ b/file-7.txt" not in person.notices()
     person.says("diff")
     assert "Please review" in person.question()

@@ -108,6 +108,7 @@ from .rolled_up import RolledUp as RolledUp
 from .run import PROTECTED as PROTECTED
 from .run import Change as Change
 from .run import Ending as Ending
+from .run import FileDiff as FileDiff
 from .run import Model as Model
 from .run import Outcome as Outcome
 from .run import PathRule as PathRule
@@ -119,6 +120,7 @@ from .run import Run as Run
 from .run import RunSummary as RunSummary
 from .run import Tree as Tree
 from .run import Trial as Trial
+from .run import WorkDone as WorkDone
 from .run import Worker as Worker
 from .run import protected_list as protected_list
 from .run import run_concurrently as run_concurrently

@@ -114,7 +114,9 @@ class WorkflowDefinition:
     lock and the path rules. `no_repository` lists switches among the options; with one of them, the
     root need not be in a repository, and `Run.git` works on an empty one. `numbered` puts the
     call's number before log names. `reports_progress` means that the workflow reports its progress
-    with `Run.say`; the progress display then shows only problems.
+    with `Run.say`; the progress display then shows only problems. `continues` is the hint with
+    which a run ends that did not reach its goal and that a later one continues, such as
+    "`code-commit --chat` continues". An interactive run then gives no hint to undo its changes.
     """
 
     name: str
@@ -131,6 +133,7 @@ class WorkflowDefinition:
     numbered: bool = True
     reports_progress: bool = False
     optional_roles: tuple[str, ...] = ()
+    continues: str = ""
 
 
 @dataclass(frozen=True, slots=True)

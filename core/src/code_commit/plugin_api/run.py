@@ -136,6 +136,45 @@ class Trial(Protocol):
         """
 
 
+class FileDiff(Protocol):
+    """The diff of one file.
+
+    `added` and `removed` count its lines; both are None for a binary file. `text` is empty where
+    the diff is too large.
+    """
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def added(self) -> int | None: ...
+    @property
+    def removed(self) -> int | None: ...
+    @property
+    def text(self) -> str: ...
+
+
+class WorkDone(Protocol):
+    """The visible files that differ from what they were before the work wrote them.
+
+    `written` are those that `Run.apply` wrote. `by_processes` changed only while a build or command
+    ran: it wrote them, or a person. `by_people` are all files that people wrote during the work:
+    also some of the others.
+    """
+
+    @property
+    def written(self) -> frozenset[str]: ...
+    @property
+    def by_processes(self) -> frozenset[str]: ...
+    @property
+    def by_people(self) -> frozenset[str]: ...
+
+    def diffs(self, paths: Collection[str], *, most: int) -> Sequence[FileDiff]:
+        """Return the diffs of those `paths` that the work changed, sorted.
+
+        Texts are left out where the diffs have more than `most` bytes together.
+        """
+
+
 class Run(Protocol):
     """One run of one workflow.
 
@@ -243,6 +282,23 @@ class Run(Protocol):
         """Return whether `build.sh` is known to pass on the files from before this run.
 
         The last 20 trees with a green build are known, of runs, `init` and `doctor`.
+        """
+
+    def checkpoint(self) -> str:
+        """Save the files as they are now, and return the id of the checkpoint.
+
+        `changes_since` takes it, also in a later run.
+        """
+
+    def changes_since(self, *checkpoints: str, left_by_process: Collection[str] = ()) -> WorkDone:
+        """Return what the run changed since a checkpoint, without what people changed.
+
+        For work that several runs did, pass a checkpoint of each, oldest first. What changed
+        between two runs is a person's, except before the checkpoints `left_by_process`, whose runs
+        follow one that was killed while a process ran. Checkpoints that are gone are skipped.
+
+        Raises:
+            NotReady: all checkpoints are gone.
         """
 
     def trial(self) -> AbstractContextManager[Trial]:

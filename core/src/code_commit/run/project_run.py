@@ -36,7 +36,7 @@ from code_commit_workspace import (
 from code_commit_workspace.words import printable
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api.run import Model, Trial
+    from code_commit.plugin_api.run import Model, Trial, WorkDone
     from code_commit.run.assembly import RunPlan
 
 
@@ -156,6 +156,16 @@ class ProjectRun:
         checkpoints = self.workspace.checkpoints
         start = self.changes.start
         return start is not None and checkpoints.is_green(checkpoints.tree_of(start))
+
+    def checkpoint(self) -> str:
+        """Save the files as they are now, and return the id of the checkpoint."""
+        self._require_writes()
+        return self.changes.checkpoint()
+
+    def changes_since(self, *checkpoints: str, left_by_process: Collection[str] = ()) -> WorkDone:
+        """Return what runs changed, each since one of `checkpoints`, as of now."""
+        self._require_writes()
+        return self.changes.since(checkpoints, left_by_process)
 
     @contextmanager
     def trial(self) -> Iterator[Trial]:

@@ -86,6 +86,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         take_back = _UNDO
         if "runs" in registry.commands:
             take_back = f"{_DIFF}, {_UNDO}"
+        if continues := plan.workflow.continues:
+            take_back = continues if plan.workflow.interactive else f"{continues}, {take_back}"
         state = _RunState(log, plan.plugin, take_back)
         with _record_ending(state, endings, stack):
             _report_failures(plugin_host, log, plan.environ)
@@ -131,7 +133,7 @@ class _RunState:
 
     log: RunLog
     plugin: Plugin  # the one that offers the workflow
-    take_back: str  # the hint about changed files
+    take_back: str  # the hint about changed files, or how to continue
     # Visible files that differ from the start, if the goal was not reached.
     changed: tuple[str, ...] = ()
     # The goal was reached with changed files, and no person was asked about them.
@@ -195,7 +197,7 @@ class _RunState:
         hint = self._describe()[2]
         if not hint and (self.changed or self.may_undo):
             return self.take_back
-        if self.changed:
+        if self.changed and hint != self.take_back:
             return f"{hint}; {self.take_back}"
         return hint
 

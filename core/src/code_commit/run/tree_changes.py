@@ -15,6 +15,7 @@ from code_commit_workspace import STOP, Change, Workspace, Writers
 from code_commit_workspace.words import join_paths
 
 if TYPE_CHECKING:
+    from code_commit.plugin_api.run import WorkDone
     from code_commit_workspace import PutBack
 
 _NAMED = 20  # paths in one message
@@ -149,6 +150,18 @@ class TreeChanges:
                 changed += put_back.paths
                 if changed and (diff := self._workspace.checkpoints.written_diff(before, after)):
                     keep_diff(diff)
+
+    def checkpoint(self) -> str:
+        """Save what is there now, and return the id of the checkpoint."""
+        with self.lock:
+            self.look()
+            return self.latest
+
+    def since(self, checkpoints: Sequence[str], left_by_process: Collection[str]) -> WorkDone:
+        """Return what this run and earlier ones changed, as of now. See `Run.changes_since`."""
+        with self.lock:
+            self.look()
+            return self._workspace.checkpoints.work_since(checkpoints, left_by_process)
 
     def undo(self, reason: str) -> None:
         """Put back what the run changed, if it changed anything.

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from code_commit.plugin_api import Run
+from code_commit.plugin_api import CodeCommitError, FileDiff, ProviderFailed, ResponseRefused, Run
 from code_commit_planner.agents.coach_and_player import LoopResult
+from code_commit_planner.agents.work_done import Work
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.answers import YES_OR_NO, ask
 from code_commit_planner.dialog.messages import DETACHED
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.git.commit_message import CommitMessage
 from code_commit_planner.git.repository import Repository
+from code_commit_planner.machine import Event
 from code_commit_planner.plan_folder.folder import PlanFolder
 from code_commit_planner.plan_folder.history import Completed
 from code_commit_toolbox.toolbox import Toolbox
+
+_T = TypeVar("_T")
+
+
+def described_error(error: CodeCommitError) -> str:
+    """Return the message and the hint of an error, for a person who is asked what to do."""
+    return f"{error.message}\n({error.hint})" if error.hint else error.message
+
+
+class QuitAtError(Exception):
+    """The person quit where a call had failed."""
 
 
 @dataclass(slots=True)
@@ -23,14 +40,17 @@ class Plan:
     `repository` is None with `--no-git`. Steps pass the other fields to later steps:
     `typed` is what the person typed for the planner, `unchanged` is whether the planner left the
     requirements as they were, and `recovering` whether the run resumes current requirements.
-    `loop` is the latest result of coach and player, `turns` is the number of all their turns, and
-    `commits` has a line for each commit.
+    `killed` is whether the last run was killed during a command of the player or the coach. `loop`
+    is the latest result of coach and player, `turns` is the number of all their turns, `commits`
+    has a line for each commit, and `files` are those of completed work.
     """
 
     run: Run
     folder: PlanFolder
     toolbox: Toolbox
     repository: Repository | None
+    work: Work
+    killed: bool = False
     typed: str = ""
     unchanged: bool = False
     recovering: bool = False
@@ -39,6 +59,7 @@ class Plan:
     message: CommitMessage | None = None
     turns: int = 0
     commits: list[str] = field(default_factory=list)
+    files: dict[str, FileDiff] = field(default_factory=dict)
 
     def say(self, template: str, **values: str) -> None:
         """Show a message to the person."""
@@ -47,6 +68,29 @@ class Plan:
     def fill(self, template: str, **values: str) -> str:
         """Return `template` with all placeholders filled in."""
         return fill(template, codepath=legible(str(self.run.root)), **values)
+
+    def retried(self, call: Callable[[], _T]) -> _T:
+        """Return the result of `call`; after an error of the service, ask whether to try again.
+
+        Raises:
+            ProviderFailed, ResponseRefused: the person does not want to, or the input ended.
+            QuitAtError: the person quit.
+        """
+        while True:
+            try:
+                return call()
+            except (ProviderFailed, ResponseRefused) as error:
+                question = self.fill(messages.TRY_AGAIN, error=described_error(error))
+                match ask(self.run, question, YES_OR_NO):
+                    case Event.QUIT:
+                        raise QuitAtError from error
+                    case Event.NO | Event.INPUT_ENDED:
+                        raise
+
+    def end_work(self) -> None:
+        """Forget the work on the current requirements, and remember its files."""
+        self.files |= self.work.by_path()
+        self.work.forget()
 
     def branch(self) -> str:
         """Return the name of git's branch for people."""

@@ -39,6 +39,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             roles=("planner", "coach", "player"),
             options="code_commit_planner.settings:PlanningOptions",
             root="code_commit_planner.start.codepath:choose_codepath",
+            continues="`code-commit --planning` continues",
             ignores=("--task", "--task-file"),
             no_repository=("no_git",),
             interactive=True,
@@ -58,6 +59,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             run="code_commit_planner.session.autonomous:build_alone",
             roles=("coach", "player"),
             options="code_commit_planner.settings:AutonomousOptions",
+            continues="`code-commit --autonomous` continues",
             reports_progress=True,
         ),
         WorkflowDefinition(
@@ -66,6 +68,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             flags=(Flag(("--chat",), "describe the work, review the results", selects=True),),
             run="code_commit_planner.session.chat:chat",
             roles=("player",),
+            continues="`code-commit --chat` continues the conversation",
             interactive=True,
             reports_progress=True,
         ),

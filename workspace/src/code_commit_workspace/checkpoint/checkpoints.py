@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # imported on first use: most runs only take checkpoints
     from code_commit_workspace.checkpoint.restore import Restorer
     from code_commit_workspace.checkpoint.saved import Difference, Saved
     from code_commit_workspace.checkpoint.undo import PutBack, Undoer
+    from code_commit_workspace.checkpoint.work import Work
     from code_commit_workspace.checkpoint.writers import RunWrites
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -214,6 +215,16 @@ class Checkpoints:
             NotReady: there is no checkpoint of the run.
         """
         return self._histories.of_run(run).writes
+
+    def work_since(self, checkpoints: Sequence[str], left_by_process: Collection[str] = ()) -> Work:
+        """Return what runs changed, each since one of `checkpoints`; see `work.work_since`.
+
+        Raises:
+            NotReady: the checkpoints are gone.
+        """
+        from code_commit_workspace.checkpoint.work import work_since
+
+        return work_since(self._saved, checkpoints, left_by_process)
 
     def put_back(
         self,

@@ -86,7 +86,7 @@ class Histories:
         commits = [commit for _label, commit in checkpoints]
         if since:
             commits = commits[commits.index(since) :]
-        commits, loaded = _without_rewound(commits, self._saved.load_all(commits))
+        commits, loaded = without_rewound(commits, self._saved.load_all(commits))
         snapshots = [snapshot for snapshot, _writers in loaded]
         trees = [snapshot.tree for snapshot in snapshots]
         *steps_between, steps_to_now = self._saved.steps([*trees, now.tree])
@@ -214,7 +214,7 @@ def rights_to_put_back(files: Statuses, modes: Modes, but: Collection[str]) -> d
     return rights
 
 
-def _without_rewound(
+def without_rewound(
     commits: list[str], loaded: list[tuple[Snapshot, Writers]]
 ) -> tuple[list[str], list[tuple[Snapshot, Writers]]]:
     """Leave out the checkpoints whose changes were put back since."""

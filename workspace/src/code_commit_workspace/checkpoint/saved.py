@@ -245,6 +245,29 @@ class Saved:
         self._repository.run(remove, stdin=listing, index=_SCRATCH)
         return self._repository.run(["write-tree"], index=_SCRATCH).decode().strip()
 
+    def tree_with(self, states: Mapping[str, State]) -> str:
+        """Return the id of a tree with these files and no others."""
+        lines = [
+            f"{state.mode} {state.blob}\t{path}\0"
+            for path, state in states.items()
+            if not state.missing
+        ]
+        (self._repository.path / _SCRATCH).unlink(missing_ok=True)
+        add = ["update-index", "-z", "--index-info"]
+        self._repository.run(add, stdin=os.fsencode("".join(lines)), index=_SCRATCH)
+        return self._repository.run(["write-tree"], index=_SCRATCH).decode().strip()
+
+    def line_counts(self, old: str, new: str) -> dict[str, tuple[int | None, int | None]]:
+        """Return how many lines were added and removed in each file; None for a binary file."""
+        trees = (checked_id(old), checked_id(new), "--")
+        options = ("-r", "-z", "--numstat", "--no-renames")
+        output = os.fsdecode(self._repository.run(["diff-tree", *options, *trees]))
+        counts: dict[str, tuple[int | None, int | None]] = {}
+        for row in filter(None, output.split("\0")):
+            added, removed, path = row.split("\t", 2)
+            counts[path] = (None, None) if added == "-" else (int(added), int(removed))
+        return counts
+
     def diff(self, old: str, new: str, *options: str, most: int | None = None) -> bytes:
         """See `Checkpoints.diff`; `options` are further options of git."""
         trees = (checked_id(old), checked_id(new), "--")

@@ -1,104 +1,104 @@
-"""Show the coach what changed in a codebase since a commit."""
+"""Show changed files and their diffs, to the coach and to the person."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from code_commit.plugin_api import Run
-from code_commit_planner.dialog.text import legible
-from code_commit_planner.plan_folder.folder import FOLDER
-from code_commit_toolbox.shortening import head_and_tail
+from code_commit.plugin_api import FileDiff, Json, Run, count_of
+from code_commit_planner.agents.work_done import Changes
+from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.text import legible, listed
+from code_commit_toolbox.shortening import fitting
 
-_AT_ONCE = 200  # paths per command line
-_NEW_FILE_LIMIT = 256 * 1024
-_DIFF = (
-    "diff",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "--no-renames",
-    "--submodule=short",
-)
+_NAMES = 0.25  # of the characters of a text, at most
+_LEAST = 200  # characters of a diff that is worth showing
 
 
-def changes_since(commit: str, run: Run, limit: int) -> str:
-    """Return the names of changed files and a unified diff, new files included.
+def changes_text(changes: Changes, limit: int) -> str:
+    """Return the changed files and their diffs for a model, in about `limit` characters.
 
-    The text has about `limit` characters in total.
-
-    The plan folder and files that no model may see are left out.
+    Where the diffs are longer, each file has its beginning, and the number of lines left out.
     """
-    base = _resolve(run, commit)
-    readable = frozenset(run.files())
-    tracked = _tracked_changes(run, base) if base else ()
-    changed = _outside_plan(
-        path for path in tracked if path in readable or _is_shown_as_deleted(run, path)
-    )
-    new = _outside_plan((_untracked(run, base) - frozenset(tracked)) & readable)
-    if not changed and not new:
+    files = changes.files
+    if not files:
         return "Nothing has changed."
-    names = [f"changed: {legible(path)}" for path in changed]
-    names += [f"new: {legible(path)}" for path in new]
-    diff = "".join([*_diffs(run, base, changed), *_new_files(run, new, limit)])
-    shown_names = head_and_tail("\n".join(names), limit // 4)
-    return f"{shown_names}\n\n{head_and_tail(diff, limit, whole='read the files')}"
+    lines = [f"{_kind(changes, file)}: {file_line(file)}{_mark(changes, file)}" for file in files]
+    shown = fitting(lines, int(limit * _NAMES))
+    if shown < len(lines):
+        lines[shown:] = [f"... and {count_of(len(lines) - shown, 'more file', 'more files')}"]
+    return "\n".join([*lines, "", *shortened_diffs(files, limit)])
 
 
-def _resolve(run: Run, commit: str) -> str:
-    """Return the id of `commit`, or "" if it does not exist."""
-    name = f"{commit}^{{commit}}"
-    commit_id = run.git("rev-parse", "--verify", "--quiet", name, check=False)
-    return commit_id.decode().strip()
+def file_line(file: FileDiff) -> str:
+    """Return the path of a file and the numbers of its added and removed lines."""
+    if file.added is None:
+        return f"{legible(file.path)} (binary)"
+    return f"{legible(file.path)} +{file.added} -{file.removed}"
 
 
-def _tracked_changes(run: Run, base: str) -> tuple[str, ...]:
-    return _paths(run, "diff", "--name-only", "-z", "--no-renames", "--relative", base, "--")
+def show_files(run: Run, files: Sequence[FileDiff]) -> None:
+    """Show the person which files the agents changed."""
+    if files:
+        lines = listed([file_line(file) for file in files])
+        show(run, f"{messages.CHANGED_FILES}\n{lines}")
 
 
-def _untracked(run: Run, base: str) -> frozenset[str]:
-    """Return untracked files; before the first commit, also staged ones."""
-    staged = () if base else ("--cached",)
-    return frozenset(_paths(run, "ls-files", "-z", "--others", "--exclude-standard", *staged))
+def show_diff(run: Run, changes: Changes) -> None:
+    """Show the person the diff of what the agents changed, large files shortened."""
+    diff = "\n".join(shortened_diffs(changes.files, run.settings.diff_limit))
+    show(run, diff or messages.NOTHING_CHANGED)
 
 
-def _paths(run: Run, *args: str) -> tuple[str, ...]:
-    listing = os.fsdecode(run.git(*args))
-    return tuple(listing.split("\0")[:-1])
+def files_data(files: Sequence[FileDiff]) -> list[Json]:
+    """Return the files for the result of a run."""
+    return [{"path": file.path, "added": file.added, "removed": file.removed} for file in files]
 
 
-def _is_shown_as_deleted(run: Run, path: str) -> bool:
-    return not os.path.lexists(run.root / path) and run.may_read(path) is None
+def shortened_diffs(files: Sequence[FileDiff], limit: int) -> Iterator[str]:
+    """Yield the diff of each file, at most `limit` characters of them all.
+
+    A file whose part would be too small to read is left out.
+    """
+    texts = {file.path: file.text for file in files if file.text}
+    shares = _shares({path: len(text) for path, text in texts.items()}, limit)
+    left_out = len(files) - len(shares)
+    for path, text in texts.items():
+        if path in shares:
+            yield _beginning(text, shares[path])
+    if left_out:
+        yield f"[the diffs of {count_of(left_out, 'file')} are left out; read the files]"
 
 
-def _outside_plan(paths: Iterable[str]) -> list[str]:
-    return sorted(path for path in set(paths) if not path.startswith(f"{FOLDER}/"))
+def _shares(sizes: Mapping[str, int], limit: int) -> dict[str, int]:
+    """Return how many characters each text gets: short ones all of theirs, long ones the same."""
+    shortest_first = sorted(sizes, key=sizes.__getitem__)
+    chosen = shortest_first[: max(1, limit // _LEAST)]
+    shares: dict[str, int] = {}
+    rest = limit
+    for number, path in enumerate(chosen):
+        shares[path] = min(sizes[path], rest // (len(chosen) - number))
+        rest -= shares[path]
+    return shares
 
 
-def _diffs(run: Run, base: str, paths: Sequence[str]) -> Iterator[str]:
-    for start in range(0, len(paths), _AT_ONCE):
-        batch = paths[start : start + _AT_ONCE]
-        diff = run.git("--literal-pathspecs", *_DIFF, "--relative", base, "--", *batch)
-        yield diff.decode("utf-8", "replace")
+def _beginning(text: str, limit: int) -> str:
+    """Return the first lines of a diff, and how many lines are left out."""
+    lines = text.removesuffix("\n").split("\n")
+    shown = fitting(lines, limit)
+    if shown == len(lines) or len(text) <= limit:
+        return text.removesuffix("\n")
+    note = f"[... {count_of(len(lines) - shown, 'line')} of this diff left out; read the file ...]"
+    return "\n".join([*lines[:shown], note])
 
 
-def _new_files(run: Run, paths: Sequence[str], limit: int) -> Iterator[str]:
-    """Yield a diff of each new file; beyond `limit` characters, only the name of the file."""
-    shown = 0
-    for path in paths:
-        name = legible(path)
-        head = f"diff --git a/{name} b/{name}\nnew file\n"
-        content = run.tree.read(path, _NEW_FILE_LIMIT) or b""
-        if b"\0" in content:
-            yield f"{head}Binary file\n"
-        elif shown > limit:
-            yield f"{head}[not shown]\n"
-        else:
-            body = _added_lines(content.decode("utf-8", "replace"))
-            shown += len(body)
-            yield f"{head}--- /dev/null\n+++ b/{name}\n{body}"
+def _kind(changes: Changes, file: FileDiff) -> str:
+    if not os.path.lexists(changes.run.root / file.path):
+        return "deleted"
+    header = file.text.partition("\n@@")[0]
+    return "new" if "\nnew file mode " in header else "changed"
 
 
-def _added_lines(text: str) -> str:
-    lines = text.removesuffix("\n").split("\n") if text else []
-    return "".join(f"+{line}\n" for line in lines)
+def _mark(changes: Changes, file: FileDiff) -> str:
+    return " (the user changed it, too)" if file.path in changes.shared else ""

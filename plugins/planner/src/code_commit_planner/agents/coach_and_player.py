@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from code_commit.plugin_api import CodeCommitError, ProviderFailed, ResponseRefused, Run
 from code_commit_planner.agents import prompts
-from code_commit_planner.agents.changes import changes_since
+from code_commit_planner.agents.changes import changes_text
 from code_commit_planner.agents.display import feedback_lines
 from code_commit_planner.agents.guard import Guard
-from code_commit_planner.agents.progress import Progress, digest, forget_progress
+from code_commit_planner.agents.progress import Progress, forget_progress
 from code_commit_planner.agents.watching import work
+from code_commit_planner.agents.work_done import Work
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import Notice, show
 from code_commit_planner.dialog.spending import report_spent
@@ -63,15 +64,14 @@ class LoopResult:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The requirements, their file, and the commit at which the work began.
+    """The requirements, and the work on them.
 
     With `builds`, `build.sh` must pass, too. `head` returns git's branch and commit, which nobody
     may change meanwhile.
     """
 
-    file: str
+    work: Work
     requirements: str
-    since: str = "HEAD"
     builds: bool = False
     head: Callable[[], str] = str
 
@@ -90,7 +90,7 @@ def build(
         LimitReached, NotReady: from the host; they end the run, and the next run can continue.
     """
     head = task.head()
-    guard = Guard(run, (task.file,), lambda: head)
+    guard = Guard(run, (task.work.file,), lambda: head)
     loop = _Loop(
         run,
         toolbox,
@@ -100,25 +100,32 @@ def build(
         guard=guard,
         head=head,
     )
-    feedback = so_far.feedback
+    progress = so_far
     for turn in range(1, max_turns + 1):
         with run.span("planner.turn", number=turn):
             try:
-                result = loop.turn(turn, feedback)
+                result = loop.turn(turn, progress)
             except (ProviderFailed, ResponseRefused) as error:
-                return LoopResult(LoopEnd.FAILED, turn, feedback, error.message, error)
+                return LoopResult(LoopEnd.FAILED, turn, progress.feedback, error.message, error)
         if result.end is LoopEnd.APPROVED:
             forget_progress(run.state)
             show(run, messages.IS_APPROVED, style="green")
             return result
+        progress = replace(progress, report="")
+        if result.end is LoopEnd.OUT_OF_TURNS:
+            progress = replace(progress, turn=progress.turn + 1, feedback=result.feedback)
+        progress.save(run.state)
         if result.end is LoopEnd.FAILED:
             return result
-        feedback = result.feedback
-        progress = Progress(
-            digest(task.requirements), so_far.turn + turn, feedback, asked=so_far.asked
-        )
-        progress.save(run.state)
-    return LoopResult(LoopEnd.OUT_OF_TURNS, max_turns, feedback)
+    return LoopResult(LoopEnd.OUT_OF_TURNS, max_turns, progress.feedback)
+
+
+def say_resumed(run: Run, so_far: Progress) -> None:
+    """Tell the person where an interrupted run continues."""
+    if so_far.report:
+        show(run, messages.COACH_RESUMED)
+    else:
+        show(run, messages.LOOP_RESUMED, turn=str(so_far.turn))
 
 
 def approves(feedback: str) -> bool:
@@ -142,14 +149,22 @@ class _Loop:
     guard: Guard
     head: str
 
-    def turn(self, turn: int, feedback: str) -> LoopResult:
-        """Let the player work and the coach review; `OUT_OF_TURNS` means that they go on."""
-        self._announce(messages.TURN, turn)
-        player = self._player(feedback)
-        if failure := self._failure("player", player):
-            return LoopResult(LoopEnd.FAILED, turn, feedback, failure)
+    def turn(self, turn: int, progress: Progress) -> LoopResult:
+        """Let the player work and the coach review; `OUT_OF_TURNS` means that they go on.
+
+        If the coach has not reviewed the player's last report yet, only the coach works.
+        """
+        feedback = progress.feedback
+        report = progress.report
+        if not report:
+            self._announce(messages.TURN, turn)
+            player = self._player(feedback)
+            if failure := self._failure("player", player):
+                return LoopResult(LoopEnd.FAILED, turn, feedback, failure)
+            report = f"[{player.end.value}]\n{player.text}"
+            replace(progress, report=report).save(self.run.state)
         self._announce(messages.COACH, turn)
-        coach = self._coach(f"[{player.end.value}]\n{player.text}")
+        coach = self._coach(report)
         if failure := self._failure("coach", coach):
             return LoopResult(LoopEnd.FAILED, turn, feedback, failure)
         if coach.finished and approves(coach.text):
@@ -203,7 +218,7 @@ class _Loop:
 
     def _coach(self, report: str) -> AgentResult:
         run = self.run
-        diff = changes_since(self.task.since, run, run.settings.diff_limit)
+        diff = changes_text(self.task.work.changes(), run.settings.diff_limit)
         return self._agent(
             "coach",
             allow=COACH_TOOLS,
@@ -238,7 +253,7 @@ class _Loop:
             allow=allow,
             system=fill(system, codepath=legible(str(run.root))),
             prompt=prompt,
-            shared=fill(turn, file=task.file, token=run.token, requirements=task.requirements),
+            shared=fill(turn, file=task.work.file, token=run.token, requirements=task.requirements),
         )
 
     def _failure(self, agent: str, result: AgentResult) -> str:

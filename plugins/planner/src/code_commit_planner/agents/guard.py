@@ -66,12 +66,15 @@ class Guard:
         self._remember()
         tools = dict(toolbox.tools)
         reason = f"you may write only {NEW}"
+        known = _KnownFile(self, self.read(NEW))
         for name in _WRITING:
-            tools[name] = _limited(tools[name], lambda path: path == NEW, reason)
+            tool = _limited(tools[name], lambda path: path == NEW, reason)
+            tools[name] = known.written_by(tool)
+        tools["read_file"] = known.read_by(tools["read_file"])
         limited_shell = shell(toolbox.settings, writes=(NEW,))
 
         def call(context: ToolContext, arguments: Json) -> str:
-            with self._recorded("planner", (NEW,)):
+            with self._recorded("planner", (NEW,)), known.written():
                 return limited_shell.call(context, arguments)
 
         tools["shell"] = replace(limited_shell, call=call)
@@ -135,7 +138,7 @@ class Guard:
 
     def _remember(self) -> None:
         self._originals = {
-            path: content for path in self._paths() if (content := self._read(path)) is not None
+            path: content for path in self._paths() if (content := self.read(path)) is not None
         }
 
     def _restore(self, agent: str, writes: tuple[str, ...], *, killed: bool = False) -> str:
@@ -170,7 +173,7 @@ class Guard:
         for path, original in self._originals.items():
             if path in writable:
                 continue
-            current = self._read(path)
+            current = self.read(path)
             if current == original:
                 continue
             if keep and current is not None:
@@ -183,7 +186,7 @@ class Guard:
             if path in self._originals or path in writable:
                 continue
             _clear_the_way(Path(self.run.root), [path])
-            if (content := self._read(path)) is not None:
+            if (content := self.read(path)) is not None:
                 self.run.keep("removed-from-plan.txt", content)
                 yield Change(path, None)
 
@@ -197,11 +200,51 @@ class Guard:
             if os.path.lexists(root / path):
                 yield path
 
-    def _read(self, path: str) -> bytes | None:
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file; None if there is none that can be read."""
         try:
             return self.run.tree.read(path, _LIMIT)
         except (OSError, ValueError):
             return None
+
+
+@dataclass(slots=True)
+class _KnownFile:
+    """The new requirements as the planner knows them: it overwrites no words of the person."""
+
+    guard: Guard
+    content: bytes | None
+
+    def read_by(self, tool: Tool) -> Tool:
+        """Return a tool that reads files."""
+
+        def call(context: ToolContext, arguments: Json) -> str:
+            content = self.guard.read(NEW)
+            text = tool.call(context, arguments)
+            if normalise_path(arguments["path"]) == NEW:
+                self.content = content
+            return text
+
+        return replace(tool, call=call)
+
+    def written_by(self, tool: Tool) -> Tool:
+        """Return a tool that writes the file, unless the person has changed it meanwhile."""
+
+        def call(context: ToolContext, arguments: Json) -> str:
+            if self.guard.read(NEW) != self.content:
+                raise ToolError(f"the user has changed {NEW}: read it with read_file, then write")
+            with self.written():
+                return tool.call(context, arguments)
+
+        return replace(tool, call=call)
+
+    @contextmanager
+    def written(self) -> Iterator[None]:
+        """Know what the block writes, unless the person has changed the file before it."""
+        is_known = self.guard.read(NEW) == self.content
+        yield
+        if is_known:
+            self.content = self.guard.read(NEW)
 
 
 def _note(paths: Iterable[str]) -> str:

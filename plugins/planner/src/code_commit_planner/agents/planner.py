@@ -17,16 +17,19 @@ def summarize(run: Run, requirements: str) -> str:
     return summary or without_tags(requirements)
 
 
-def describe(run: Run, requirements: str) -> str:
-    """Describe the implementation for a commit: a summary line, then more."""
+def describe(run: Run, requirements: str, changes: str) -> str:
+    """Describe the changes for a commit: a summary line, then more."""
     show(run, DESCRIBING)
-    return _ask(run, COMMIT_MESSAGE, requirements, label="commit-message")
+    return _ask(run, COMMIT_MESSAGE, requirements, changes, label="commit-message")
 
 
-def _ask(run: Run, prompt: str, requirements: str, *, label: str) -> str:
-    question = fill(prompt, token=run.token, requirements=requirements)
+def _ask(run: Run, prompt: str, requirements: str, changes: str = "", *, label: str) -> str:
+    question = fill(prompt, token=run.token, requirements=requirements, changes=changes)
     request = Request((Message("user", (Text(question),)),))
-    parts = (PromptPart.of("the requirements", requirements),)
+    parts = (
+        PromptPart.of("the requirements", requirements),
+        PromptPart.of("the changes", changes),
+    )
     completion = run.model("planner").complete(request, label=label, parts=parts)
     text = completion.text.strip()
     if completion.finish is not Finish.STOP:

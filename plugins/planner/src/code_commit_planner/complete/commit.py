@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from code_commit.plugin_api import NotReady
+from code_commit_planner.agents.changes import changes_text
 from code_commit_planner.agents.planner import describe
 from code_commit_planner.agents.progress import forget_progress
 from code_commit_planner.complete.pending import (
@@ -22,6 +23,8 @@ from code_commit_planner.plan_folder.folder import FOLDER
 from code_commit_planner.plan_folder.history import completed, git_commit, now
 from code_commit_planner.plan_folder.requirements import to_implement
 
+_DIFF_LIMIT = 30_000  # characters for the commit message
+
 
 def rename(plan: Plan) -> Event:
     """Rename the completed files; without git, record them in the history, which ends the work."""
@@ -29,6 +32,8 @@ def rename(plan: Plan) -> Event:
     plan.completion = plan.folder.complete(now(), line=completed if without_git else None)
     forget_progress(plan.run.state)
     plan.loop = None
+    if without_git:
+        plan.end_work()
     plan.say(f"{messages.COMPLETED}\n{shown_paths(plan.completion.files)}")
     return Event.RECORDED if without_git else Event.DONE
 
@@ -49,7 +54,9 @@ def stage(plan: Plan) -> Event:
     plan.message = read_message(plan.run.state, completion.requirements)
     if plan.message is None:
         requirements = to_implement(plan.folder.text(f"{FOLDER}/{completion.requirements}") or "")
-        plan.message = commit_message(describe(plan.run, requirements), completion)
+        changes = changes_text(plan.work.changes(), min(plan.run.settings.diff_limit, _DIFF_LIMIT))
+        text = plan.retried(lambda: describe(plan.run, requirements, changes))
+        plan.message = commit_message(text, completion)
         save_message(plan.run.state, completion.requirements, plan.message)
     return Event.DONE
 
@@ -76,6 +83,7 @@ def commit(plan: Plan) -> Event:
         plan.say(messages.COMMIT_FAILED, reason=error.message, file=str(file))
         return Event.FAILED
     plan.commits.append(f"{commit_id} {message.summary}")
+    plan.end_work()
     plan.say(messages.COMMITTED, commit=commit_id[:12], summary=message.summary)
     plan.completion = None
     plan.message = None

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from code_commit_planner.agents.progress import Progress, digest
+from code_commit_planner.agents.progress import add_words
 from code_commit_planner.complete.pending import completion_of, message_of, save_message
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import is_words, join_choices
 from code_commit_planner.dialog.notices import show
-from code_commit_planner.dialog.text import shown_paths
+from code_commit_planner.dialog.text import legible, listed, shown_paths
 from code_commit_planner.git.commit_message import WIDTH, CommitMessage, edited_message
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
+from code_commit_planner.plan_folder.folder import FOLDER
 from code_commit_planner.plan_folder.history import completed, now, requested_changes
 from code_commit_planner.plan_folder.requirements import to_implement
 from code_commit_toolbox.shortening import head_and_tail
@@ -47,8 +48,7 @@ def review_staged(plan: Plan) -> Event:
     show(plan.run, _indented(message))
     if len(message.summary) > WIDTH:
         plan.say(messages.LONG_SUMMARY, length=str(len(message.summary)))
-    staged = plan.git.staged_for_commit()
-    plan.say(f"{messages.STAGED}\n{shown_paths(staged, at_most=None)}")
+    plan.say(f"{messages.STAGED}\n{listed(_staged(plan), at_most=None)}")
     if skipped := plan.git.skipped():
         plan.say(messages.SKIPS, skipped=", ".join(skipped))
     touched = plan.git.touched()
@@ -58,6 +58,21 @@ def review_staged(plan: Plan) -> Event:
     question = messages.ASK_REVIEW.replace("\n  quit", f"\n{messages.INCLUDE}\n  quit")
     choices = (*_CHOICES[:-1], "include", "quit")
     return _choose(plan, question, choices, {**_ANSWERS, "include": Event.INCLUDE})
+
+
+def _staged(plan: Plan) -> list[str]:
+    """Return a line for each staged file, with its writer if that is not the player."""
+    changes = plan.work.changes()
+    agents = {f"{plan.git.prefix}{path}": mark for path, mark in changes.writers().items()}
+    lines = []
+    for path in plan.git.staged_for_commit():
+        mark = agents.get(path, messages.OF_PERSON)
+        if path.startswith(f"{plan.git.prefix}{FOLDER}/"):
+            mark = ""
+        elif mark == "" and plan.git.was_dirty(path):
+            mark = messages.SHARED
+        lines.append(f"{legible(path)}  ({mark})" if mark else legible(path))
+    return lines
 
 
 def offer_commit_again(plan: Plan) -> Event:
@@ -86,6 +101,8 @@ def _choose(
             _show_diff(plan)
         elif event is Event.BACK:
             event = _send_back(plan, words.strip())
+        elif event is None and word != _DIFF and is_words(answer, least=2):
+            event = _send_back(plan, answer.strip())
         elif event is None or words:
             plan.say(messages.NOT_UNDERSTOOD, choices=join_choices(choices))
             event = None
@@ -112,7 +129,7 @@ def _edit(plan: Plan) -> None:
     answer = plan.run.ask(messages.EDIT_MESSAGE, draft=str(message_of(plan)))
     if answer is None or not is_words(answer):
         return
-    plan.message = edited_message(answer)
+    plan.message = edited_message(answer, completion_of(plan))
     if plan.completion is not None:
         save_message(plan.run.state, plan.completion.requirements, plan.message)
 
@@ -126,8 +143,7 @@ def _send_back(plan: Plan, words: str) -> Event | None:
         return None
     completion = completion_of(plan)
     requirements = plan.folder.reopen(completion, requested_changes(now()))
-    progress = Progress(digest(to_implement(requirements)), 0, "", asked=words)
-    progress.save(plan.run.state)
+    add_words(plan.run.state, to_implement(requirements), words)
     _forget(plan)
     return Event.BACK
 
@@ -139,11 +155,13 @@ def _leave(plan: Plan) -> Event:
         plan.folder.record(completed(completion))
     plan.git.stage_plan()
     _forget(plan)
+    plan.end_work()
     plan.say(messages.LEFT)
     return Event.LEFT
 
 
 def _forget(plan: Plan) -> None:
+    """Forget the commit, but not the work."""
     plan.git.forget_commit()
     plan.completion = None
     plan.message = None

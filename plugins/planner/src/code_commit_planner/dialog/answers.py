@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from code_commit.plugin_api import Run
 from code_commit_planner.dialog.messages import NOT_UNDERSTOOD
@@ -28,6 +29,7 @@ _NAMES = {
 }
 
 _SHORTEST_WORD = 3  # letters; a shorter answer is a wrong key
+_NOTHING: Mapping[str, Callable[[], object]] = MappingProxyType({})
 
 YES_OR_NO = (Event.YES, Event.NO, Event.QUIT)
 
@@ -39,11 +41,13 @@ def meaning(answer: str | None) -> Event | None:
     return _WORDS.get(answer.strip().strip(".![]'\"").casefold())
 
 
-def is_words(answer: str) -> bool:
+def is_words(answer: str, *, least: int = 1) -> bool:
     """Return whether an unknown answer is text for a model: no mistyped command, no wrong key."""
     from difflib import get_close_matches
 
     words = answer.split()
+    if len(words) < least:
+        return False
     if len(words) != 1:
         return bool(words)
     if len(words[0]) < _SHORTEST_WORD:
@@ -58,17 +62,23 @@ def ask_for_words(
     choices: Mapping[Event, Event],
     *,
     empty: Event | None = None,
+    shows: Mapping[str, Callable[[], object]] = _NOTHING,
+    least: int = 1,
 ) -> Event | str:
-    """Ask until the person gives one of `choices`, or text of their own.
+    """Ask until the person gives one of `choices`, or text of their own of at least `least` words.
 
-    `names` are the choices for people.
+    `names` are the choices for people. `shows` are words that show something before the question
+    is asked again.
     """
     while True:
         answer = run.ask(question, choices=names, draft="")
+        if answer is not None and answer.strip().casefold() in shows:
+            shows[answer.strip().casefold()]()
+            continue
         event = understood(answer, choices, empty=empty)
         if event is not None:
             return event
-        if answer is not None and meaning(answer) is None and is_words(answer):
+        if answer is not None and meaning(answer) is None and is_words(answer, least=least):
             return answer.strip()
         show(run, NOT_UNDERSTOOD, choices=f"{join_choices(names)}, or in words of your own")
 

@@ -54,6 +54,10 @@ UPDATED = """\
 The LLM has updated `<codepath>/g3-plan/new_requirements.md`."""
 UNCHANGED = """\
 The LLM has left `<codepath>/g3-plan/new_requirements.md` as it is."""
+ORIGINAL_PUT_BACK = """\
+The LLM had removed some of your original requirements: they are back in
+g3-plan/new_requirements.md. Its version is in <file>."""
+CHANGED_REQUIREMENTS = "What the LLM changed in new_requirements.md:"
 ASK_APPROVAL = """\
 Please go and read that file. If it is acceptable, say 'yes', and it will be
 implemented. Otherwise write what the LLM should change, or say 'no' to refine
@@ -86,7 +90,15 @@ KILLED_PLANNER = (
     "Check `git status` and `git diff` before you continue."
 )
 
-ASK_COMPLETE = "Do you consider the todos and the requirements completed? [yes/no/quit] (no)"
+LAST_FEEDBACK = "The coach's last feedback:"
+ASK_COMPLETE = """\
+Do you consider the todos and the requirements completed? [yes/no/diff/quit]
+Or write what the coach and the player should do. 'no' lets them go on."""
+TRY_AGAIN = "An error of the service stopped the work: <error>\nTry again? [yes/no/quit]"
+TRY_AGAIN_OR_WORDS = """\
+An error of the service stopped the coach and the player: <error>
+Try again? [yes/no/diff/quit]
+Or write what the coach and the player should do."""
 TODOS_OPEN = "<open> of <all> todos are not done:"
 TODOS_NONE = "There are no todos in g3-plan/todo.g3.md."
 TODOS_DONE = "All <all> todos are done."
@@ -111,6 +123,10 @@ TOUCHED = (
     "Staged before the work, and changed by the player since:"
     " not part of this commit, unless you type 'include':"
 )
+OF_PERSON = "yours, not the player's"
+SHARED = "yours and the player's"
+OF_COMMAND = "changed while a command ran: the player's, or yours"
+HOW_TO_UNSTAGE = "`git restore --staged FILE` leaves a file out of the commit."
 ASK_REVIEW = """\
 Please review the currently staged files. When you are done, type one of:
   commit   make the commit
@@ -133,9 +149,12 @@ Its files are staged, and its message is in <file>."""
 COMMIT_INTERRUPTED = "The last run recorded a commit that was not made: <summary>"
 ASK_COMMIT_AGAIN = "Commit now? [yes/no/diff/edit/back/quit]"
 
+CHANGED_FILES = "Changed by the agents:"
+NOTHING_CHANGED = "The agents have changed nothing."
 NOT_UNDERSTOOD = "Unknown answer. Please answer <choices>."
 SESSION = "This session: <turns> of the player and the coach, <commits><spent>"
 BYE = "quit at: <state>"
+CONTINUE = "`code-commit --planning` continues"  # as in the workflow's definition
 INPUT_ENDED = "the input ended at: <state>"
 
 CHAT = (
@@ -143,6 +162,9 @@ CHAT = (
 )
 CHAT_NEXT = "Describe the next task, or type 'quit'."
 CHAT_RESUME = "The last chat (<when>) was interrupted. Continue it? [yes/no/quit]"
+COACH_RESUMED = """\
+An earlier run on these requirements was interrupted before the coach had reviewed the
+player's work: continuing with the coach."""
 LOOP_RESUMED = """\
 An earlier run on these requirements was interrupted after turn <turn>:
 continuing with the coach's feedback."""

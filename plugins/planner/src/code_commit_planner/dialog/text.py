@@ -69,11 +69,16 @@ def shortened(line: str, width: int) -> str:
 
 def shown_paths(paths: Sequence[str], *, at_most: int | None = 20) -> str:
     """Return paths for people, one per line; undecodable names are escaped. None means all."""
-    lines = [f"  {legible(path)}" for path in paths[:at_most]]
-    missing = len(paths) - len(lines)
+    return listed([legible(path) for path in paths], at_most=at_most)
+
+
+def listed(lines: Sequence[str], *, at_most: int | None = 20) -> str:
+    """Return `lines` indented, and the number of those beyond `at_most`."""
+    shown = [f"  {line}" for line in lines[:at_most]]
+    missing = len(lines) - len(shown)
     if missing:
-        lines.append(f"  ... and {missing} more")
-    return "\n".join(lines)
+        shown.append(f"  ... and {missing} more")
+    return "\n".join(shown)
 
 
 class _Inserted(str):

@@ -44,9 +44,7 @@ def commit_message(written: str, completion: Completed) -> CommitMessage:
     body = []
     for line in (" ".join(overflow), *lines[1:]):
         body += wrap(line, WIDTH)
-    files = [f"Requirements: {completion.requirements}"]
-    if completion.with_todo:
-        files.append(f"Todo: {completion.todo}")
+    files = _file_lines(completion)
     body = body[: LINES - len(files) - 1]
     if body:
         body.append("")
@@ -71,13 +69,26 @@ def _is_enclosed(line: str) -> bool:
     return mark in _PAIRS and mark not in line[1:-1].strip(mark)
 
 
-def edited_message(written: str) -> CommitMessage:
-    """Return a person's own message: its first line, then the rest as it is."""
+def edited_message(written: str, completion: Completed) -> CommitMessage:
+    """Return a person's own message: its first line, then the rest as it is.
+
+    The names of the completed files come last, where the person left them out.
+    """
     lines = [line.rstrip() for line in written.strip().split("\n")]
     summary = lines.pop(0)
     while lines and not lines[0]:
         del lines[0]
-    return CommitMessage(legible(summary), tuple(lines))
+    missing = [line for line in _file_lines(completion) if line.partition(": ")[2] not in written]
+    if missing and lines and not _ADDED.match(lines[-1]):
+        lines.append("")
+    return CommitMessage(legible(summary), (*lines, *missing))
+
+
+def _file_lines(completion: Completed) -> list[str]:
+    lines = [f"Requirements: {completion.requirements}"]
+    if completion.with_todo:
+        lines.append(f"Todo: {completion.todo}")
+    return lines
 
 
 def _unlabelled(line: str) -> str:

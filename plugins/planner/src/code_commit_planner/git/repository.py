@@ -143,7 +143,9 @@ class Repository:
         before = tuple(entry.path for entry in self._staged() if entry.path not in own_paths)
         contents = self._digests(before)
         overlooked = self._digests(self._next.overlooked())
+        dirty = [entry.path for entry in self.dirty() if entry.path not in own_paths]
         if again:
+            dirty = list(staging.dirty)
             contents |= dict(staging.contents)
             overlooked |= dict(staging.overlooked)
         begun = Staging(
@@ -151,6 +153,7 @@ class Repository:
             ours=own_paths,
             before=before,
             contents=tuple(contents.items()),
+            dirty=tuple(dirty),
             # A sparse checkout lacks most of these files.
             overlooked=tuple((path, digest) for path, digest in overlooked.items() if digest),
         )
@@ -174,6 +177,7 @@ class Repository:
             ours=tuple(dict.fromkeys([*own_paths, *selection.stage])),
             foreign=foreign,
             contents=begun.contents,
+            dirty=begun.dirty,
             overlooked=begun.overlooked,
         )
         recorded.save(self._run.state)
@@ -198,6 +202,10 @@ class Repository:
             return {}
         flags = self._next.overlooked()
         return {path: flags[path] for path in changed if path in flags}
+
+    def was_dirty(self, path: str) -> bool:
+        """Return whether `path` had uncommitted changes when the player began."""
+        return path in self._saved().dirty
 
     def include(self, paths: Sequence[str]) -> None:
         """Make files that others staged part of the commit, as they are now."""

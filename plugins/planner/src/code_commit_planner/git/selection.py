@@ -4,51 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING
 
+from code_commit_planner.plan_folder.temporary import is_temporary
+
 if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
     from code_commit_workspace import StatusEntry
-
-# Temporary artifacts of running, testing or editing, in .gitignore syntax. Those up to `temp/` are
-# from seed 003.
-TEMPORARY = [
-    r"target/",
-    r"node_modules/",
-    r"__pycache__/",
-    r".venv/",
-    r"*.log",
-    r"*.tmp",
-    r"*.bak",
-    r".ds_store",
-    r"thumbs.db",
-    r"*.pyc",
-    r"tmp/",
-    r"temp/",
-    r".pytest_cache/",
-    r".mypy_cache/",
-    r".ruff_cache/",
-    r".tox/",
-    r".nox/",
-    r".hypothesis/",
-    r"*.egg-info/",
-    r"*.pyo",
-    r".coverage",
-    r"coverage.xml",
-    r"htmlcov/",
-    r"desktop.ini",
-    r"*.pid",
-    r"core.[0-9]*",
-    r"*~",
-    r"*.swp",
-    r"*.swo",
-    r"*.orig",
-    r"*.rej",
-    r".#*",
-    r"\#*#",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +42,3 @@ def select(entries: Iterable[StatusEntry], foreign: Iterable[str], prefix: str) 
         else:
             stage.append(entry.path)
     return Selection(tuple(stage), tuple(temporary), tuple(unclear))
-
-
-def is_temporary(path: str) -> bool:
-    """Return whether `path` looks like a temporary artifact, ignoring case."""
-    return _temporary().match_file(path.casefold())
-
-
-@cache
-def _temporary() -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(TEMPORARY)

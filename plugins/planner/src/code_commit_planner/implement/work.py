@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import NotReady
-from code_commit_planner.agents.coach_and_player import Task, build
+from code_commit_planner.agents.coach_and_player import Task, build, say_resumed
 from code_commit_planner.agents.planner import summarize
 from code_commit_planner.agents.progress import read_progress
 from code_commit_planner.dialog import messages
@@ -25,6 +25,7 @@ def implement(plan: Plan) -> Event:
     head = _begin_work(plan, again=plan.recovering)
     if not plan.recovering:
         plan.folder.start(*_head_line(plan, head))
+        plan.work.begin()
     _record_start(plan, head)
     return Event.DONE
 
@@ -35,11 +36,12 @@ def coach_and_player(plan: Plan) -> Event:
     # The history lacks it if a recovery was skipped and the work turned out to be incomplete.
     _record_start(plan, since)
     plan.recovering = False
-    task = Task(CURRENT, _requirements(plan), since or "HEAD", head=plan.head)
+    plan.work.resume(killed=plan.killed)
+    task = Task(plan.work, requirements_of(plan), head=plan.head)
     turns = plan.run.options.max_turns
     so_far = read_progress(plan.run.state, task.requirements)
-    if so_far.turn and plan.loop is None:
-        plan.say(messages.LOOP_RESUMED, turn=str(so_far.turn))
+    if so_far.has_begun and plan.loop is None:
+        say_resumed(plan.run, so_far)
     plan.say(messages.IMPLEMENTING, turns=str(turns))
     plan.loop = build(plan.run, plan.toolbox, task, max_turns=turns, so_far=so_far)
     plan.turns += plan.loop.turns
@@ -61,7 +63,8 @@ def _record_start(plan: Plan, head: str | None) -> None:
     lines = _head_line(plan, head)
     if lines and not is_head_recorded(history, head):
         plan.folder.record(*lines)
-    summary = summarize(plan.run, _requirements(plan))
+    requirements = requirements_of(plan)
+    summary = plan.retried(lambda: summarize(plan.run, requirements))
     plan.folder.record(start_implementing(now(), summary))
 
 
@@ -72,7 +75,8 @@ def _head_line(plan: Plan, head: str | None) -> list[str]:
     return [git_head(now(), head)]
 
 
-def _requirements(plan: Plan) -> str:
+def requirements_of(plan: Plan) -> str:
+    """Return the current requirements as the agents get them."""
     text = plan.folder.text(CURRENT)
     if text is None:
         raise NotReady(f"there is no {CURRENT} any more", hint="start again")

@@ -7,11 +7,13 @@ import os
 from code_commit.plugin_api import Change, MessageLogged, NotReady
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import ask_for_words
+from code_commit_planner.dialog.text import listed
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import NEW, TODO
 from code_commit_planner.plan_folder.history import now, refining
 from code_commit_planner.plan_folder.requirements import has_heading, with_tag
+from code_commit_planner.refine.original import kept_original, put_back_original
 from code_commit_planner.refine.planner import review
 
 _AT_PROMPT = {
@@ -20,6 +22,7 @@ _AT_PROMPT = {
     Event.NO: Event.NO,
     Event.QUIT: Event.QUIT,
 }
+_CHANGED_LINES = 60  # at most, on the screen
 _AT_APPROVAL = {
     Event.YES: Event.YES,
     Event.NO: Event.NO,
@@ -33,6 +36,7 @@ def prompt_for_requirements(plan: Plan) -> Event:
     Text typed before Enter goes to the planner.
     """
     _remove_todo(plan)
+    put_back_original(plan)
     question = plan.fill(messages.REFINE)
     answer = ask_for_words(plan.run, question, ("", "quit"), _AT_PROMPT, empty=Event.GO)
     if isinstance(answer, str):
@@ -55,16 +59,29 @@ def refine(plan: Plan) -> Event:
     changes = [] if tagged == text else [Change(NEW, tagged.encode())]
     plan.folder.record(refining(now()), changes=changes)
     plan.say(messages.REVIEWING)
-    result = review(plan.run, plan.toolbox, plan.typed, plan.head)
+    with kept_original(plan, tagged):
+        result = plan.retried(lambda: review(plan.run, plan.toolbox, plan.typed, plan.head))
     if result.tampered:
         paths = ", ".join(result.tampered)
         message = plan.fill(messages.TAMPERED, agent="planner", paths=paths)
         plan.run.emit(MessageLogged(message, level="error"))
     elif has_heading(after := plan.folder.text(NEW) or ""):
         plan.unchanged = after == tagged
+        _show_changes(plan, tagged, after)
         return Event.UPDATED
     plan.run.emit(MessageLogged(plan.fill(messages.NO_ANSWER), level="error"))
     return Event.SILENT
+
+
+def _show_changes(plan: Plan, before: str, after: str) -> None:
+    """Show how the planner changed the requirements."""
+    from difflib import unified_diff
+
+    diff = unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm="")
+    lines = [line for line in diff if not line.startswith(("--- ", "+++ ", "@@"))]
+    if lines:
+        shown = listed(lines, at_most=_CHANGED_LINES)
+        plan.say(f"{messages.CHANGED_REQUIREMENTS}\n{shown}")
 
 
 def ask_for_approval(plan: Plan) -> Event:

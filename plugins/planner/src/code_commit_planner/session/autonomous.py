@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import NotReady, Outcome, QueryRead, Result, Run
-from code_commit_planner.agents.coach_and_player import LoopEnd, Task, build, has_build
+from code_commit_planner.agents.changes import files_data, show_files
+from code_commit_planner.agents.coach_and_player import (
+    LoopEnd,
+    Task,
+    build,
+    has_build,
+    say_resumed,
+)
 from code_commit_planner.agents.progress import read_progress
+from code_commit_planner.agents.running_command import was_killed_in_command
+from code_commit_planner.agents.work_done import Work
 from code_commit_planner.dialog import messages
-from code_commit_planner.dialog.notices import show
 from code_commit_planner.dialog.text import fill
 from code_commit_planner.plan_folder.folder import PlanFolder
 from code_commit_toolbox.toolbox import open_toolbox
@@ -28,11 +36,22 @@ def build_alone(run: Run) -> Result:
         run.build_command()  # it raises, before any paid call
     toolbox = open_toolbox(run)
     so_far = read_progress(run.state, requirements)
-    if so_far.turn:
-        show(run, messages.LOOP_RESUMED, turn=str(so_far.turn))
-    task = Task(REQUIREMENTS, requirements, builds=True)
+    if so_far.has_begun:
+        say_resumed(run, so_far)
+    work = Work(run, REQUIREMENTS)
+    work.resume(so_far.requirements, killed=was_killed_in_command(run.state))
+    task = Task(work, requirements, builds=True)
     result = build(run, toolbox, task, max_turns=run.options.max_turns, so_far=so_far)
-    data = {"turns": result.turns, "end": result.end.value, "feedback": result.feedback}
+    files = work.changes().files
+    show_files(run, files)
+    if result.end is LoopEnd.APPROVED:
+        work.forget()
+    data = {
+        "turns": result.turns,
+        "end": result.end.value,
+        "feedback": result.feedback,
+        "files": files_data(files),
+    }
     match result.end:
         case LoopEnd.APPROVED:
             return Result(Outcome.REACHED, messages.APPROVED, data)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from code_commit.plugin_api import Outcome, Result, Run, StateEntered, count_of
+from code_commit.plugin_api import FileDiff, Outcome, Result, Run, StateEntered, count_of
+from code_commit_planner.agents.changes import files_data, show_files
+from code_commit_planner.agents.work_done import Work
 from code_commit_planner.complete.commit import commit, rename, stage
 from code_commit_planner.complete.review import offer_commit_again, review_staged
 from code_commit_planner.dialog import messages
@@ -13,8 +15,8 @@ from code_commit_planner.git.repository import Repository
 from code_commit_planner.implement.completion import judge_completion
 from code_commit_planner.implement.work import coach_and_player, implement
 from code_commit_planner.machine import FINAL, Event, State, next_state
-from code_commit_planner.plan import Plan
-from code_commit_planner.plan_folder.folder import TODO, PlanFolder
+from code_commit_planner.plan import Plan, QuitAtError
+from code_commit_planner.plan_folder.folder import CURRENT, TODO, PlanFolder
 from code_commit_planner.refine.steps import ask_for_approval, prompt_for_requirements, refine
 from code_commit_planner.start.checks import check_branch, check_dirty, startup
 from code_commit_planner.start.recovery import (
@@ -58,21 +60,32 @@ def run_plan(run: Run) -> Result:
     repository = None
     if not run.options.no_git:
         repository = Repository(run, hooks=run.settings.commit_hooks)
-    plan = Plan(run, PlanFolder(run), open_toolbox(run, todo=TODO), repository)
+    toolbox = open_toolbox(run, todo=TODO)
+    plan = Plan(run, PlanFolder(run), toolbox, repository, Work(run, CURRENT))
     state = State.STARTUP
     previous = state
     while state not in FINAL:
         run.emit(StateEntered(state.value))
-        event = STEPS[state](plan)
         previous = state
-        state = next_state(state, event)
+        try:
+            state = next_state(state, STEPS[state](plan))
+        except QuitAtError:
+            state = State.QUIT
     run.emit(StateEntered(state.value))
+    files = _files(plan)
     if plan.turns or plan.commits:
-        _summarize(plan)
-    return _result(plan, state, previous)
+        _summarize(plan, files)
+    return _result(plan, state, previous, files)
 
 
-def _summarize(plan: Plan) -> None:
+def _files(plan: Plan) -> Sequence[FileDiff]:
+    """Return the files that the agents changed in this session, or in work that it continued."""
+    if plan.loop is not None:
+        return list({**plan.files, **plan.work.by_path()}.values())
+    return list(plan.files.values())
+
+
+def _summarize(plan: Plan, files: Sequence[FileDiff]) -> None:
     """Show what the session did and cost."""
     lines = "".join(f"\n  {line}" for line in plan.commits)
     costs = report_spent(plan.run)
@@ -84,12 +97,13 @@ def _summarize(plan: Plan) -> None:
         commits=count_of(len(plan.commits), "commit"),
         spent=costs + lines,
     )
+    show_files(plan.run, files)
 
 
-def _result(plan: Plan, state: State, previous: State) -> Result:
+def _result(plan: Plan, state: State, previous: State, files: Sequence[FileDiff]) -> Result:
     """Return the result of a session that ended in `state`."""
     commits = [line.partition(" ")[0] for line in plan.commits]
-    data = {"state": previous.value, "commits": commits}
+    data = {"state": previous.value, "commits": commits, "files": files_data(files)}
     outcome = Outcome.NOT_REACHED
     if state is State.QUIT:
         outcome = Outcome.REACHED
@@ -98,4 +112,5 @@ def _result(plan: Plan, state: State, previous: State) -> Result:
         message = messages.RESTART
     else:
         message = messages.INPUT_ENDED
-    return Result(outcome, plan.fill(message, state=previous.value), data)
+    summary = plan.fill(message, state=previous.value)
+    return Result(outcome, summary, data, hint=messages.CONTINUE)

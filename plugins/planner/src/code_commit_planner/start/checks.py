@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import MessageLogged
-from code_commit_planner.agents.running_command import read_running_command
+from code_commit_planner.agents.running_command import (
+    read_running_command,
+    was_killed_in_command,
+)
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask
 from code_commit_planner.dialog.text import shown_paths
@@ -24,6 +27,7 @@ def startup(plan: Plan) -> Event:
     plan.say(message, model=model.name, reason=model.reason)
     plan.say(messages.HOW_TO_TYPE)
     command = read_running_command(plan.run.state)
+    plan.killed = was_killed_in_command(plan.run.state)
     if command is not None and command.agent == "planner":
         plan.say(messages.KILLED_PLANNER)
     if plan.repository is None:

@@ -11,6 +11,7 @@ from code_commit_planner.dialog.answers import meaning
 from code_commit_planner.dialog.messages import ASK_CODEPATH, NO_PATH, NO_SUCH_FOLDER
 from code_commit_planner.dialog.text import fill
 from code_commit_planner.machine import Event
+from code_commit_workspace import Git
 
 if TYPE_CHECKING:
     from code_commit_planner.settings import PlanningOptions
@@ -20,10 +21,21 @@ def choose_codepath(options: PlanningOptions, ask: Callable[[str], str | None]) 
     """Return the folder of `--codepath`, or the person's choice; None if the person quits.
 
     Raises:
-        NotReady: `--codepath` is not a folder, or the input ended.
+        NotReady: `--codepath` is not a folder, the input ended, or the folder is in no repository.
     """
     if options.codepath is not None:
-        return _folder(options.codepath)
+        path = _folder(options.codepath)
+    elif (typed := _ask_for_folder(ask)) is not None:
+        path = typed
+    else:
+        return None
+    if not options.no_git:
+        _require_repository(path)
+    return path
+
+
+def _ask_for_folder(ask: Callable[[str], str | None]) -> Path | None:
+    """Ask until the person names a folder; return None if they quit."""
     question = ASK_CODEPATH
     while True:
         answer = ask(question)
@@ -37,6 +49,19 @@ def choose_codepath(options: PlanningOptions, ask: Callable[[str], str | None]) 
             question = ASK_CODEPATH
             if answer.strip():
                 question = f"{error.message}\n{ASK_CODEPATH}"
+
+
+def _require_repository(path: Path) -> None:
+    """Check that a folder is in a git repository, before anything else is missing.
+
+    Raises:
+        NotReady: it is not.
+    """
+    try:
+        Git(path).top()
+    except NotReady as error:
+        hint = "create one with `git init` there, or pass --no-git to work without git"
+        raise NotReady(error.message, hint=hint) from error
 
 
 def _folder(typed: str) -> Path:

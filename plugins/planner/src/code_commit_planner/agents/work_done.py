@@ -1,0 +1,141 @@
+"""What the agents changed since their work began, in this run and in earlier ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from code_commit.plugin_api import LARGEST_DIFF, FileDiff, Run, WorkDone
+from code_commit_planner.dialog.messages import OF_COMMAND, SHARED
+from code_commit_planner.plan_folder.folder import FOLDER
+from code_commit_planner.plan_folder.temporary import is_temporary
+from code_commit_planner.saved_state import load_json, save_json
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """Where the work began: a checkpoint of each run that worked.
+
+    `requirements` is a digest. The runs of the checkpoints `left_by_process` follow one that was
+    killed during a command.
+    """
+
+    requirements: str = ""
+    checkpoints: tuple[str, ...] = ()
+    left_by_process: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Work:
+    """The work on the requirements in `file`; earlier runs may have begun it."""
+
+    run: Run
+    file: str
+    _begun: Begun | None = None
+    _latest: Changes | None = None
+
+    def begin(self, requirements: str = "") -> None:
+        """Begin new work, whose requirements have the digest `requirements`."""
+        self._save(Begun(requirements, (self.run.checkpoint(),)))
+
+    def resume(self, requirements: str = "", *, killed: bool = False) -> None:
+        """Continue the work that an earlier run began, or begin it if there is none.
+
+        `killed` is whether that run was killed during a command, which may have changed files.
+        """
+        if self._begun is not None:
+            return
+        begun = load_json(self._state_file, _decode)
+        if begun is None or begun.requirements != requirements:
+            self.begin(requirements)
+            return
+        checkpoint = self.run.checkpoint()
+        left_by_process = begun.left_by_process
+        if killed:
+            left_by_process = (*left_by_process, checkpoint)
+        self._save(Begun(requirements, (*begun.checkpoints, checkpoint), left_by_process))
+
+    def forget(self) -> None:
+        """Forget the work: it is done."""
+        self._begun = None
+        self._latest = None
+        self._state_file.unlink(missing_ok=True)
+
+    def changes(self) -> Changes:
+        """Return what the agents changed since the work began."""
+        if self._begun is None:
+            self.resume()
+        assert self._begun is not None
+        begun = self._begun
+        done = self.run.changes_since(*begun.checkpoints, left_by_process=begun.left_by_process)
+        self._latest = Changes(self.run, done)
+        return self._latest
+
+    def by_path(self) -> dict[str, FileDiff]:
+        """Return the diffs as of the last call of `changes`, by path."""
+        changes = self._latest or self.changes()
+        return {file.path: file for file in changes.files}
+
+    def _save(self, begun: Begun) -> None:
+        save_json(self._state_file, asdict(begun))
+        self._begun = begun
+
+    @property
+    def _state_file(self) -> Path:
+        return Path(self.run.state, f"work-{PurePosixPath(self.file).stem}.json")
+
+
+class Changes:
+    """The files that agents changed, without those of planning and temporary ones.
+
+    `files` are the diffs: first those of files that agents edited, then of those that commands
+    changed. A file is `shared` if a person changed it, too.
+    """
+
+    def __init__(self, run: Run, done: WorkDone) -> None:
+        self.run = run
+        self._done = done
+        shown = frozenset(_shown(run, done))
+        edited = done.diffs(shown & done.written, most=LARGEST_DIFF)
+        by_commands = done.diffs(shown & done.by_processes, most=LARGEST_DIFF)
+        self.files: Sequence[FileDiff] = (*edited, *by_commands)
+        self.shared = frozenset(file.path for file in self.files) & done.by_people
+
+    def writers(self) -> dict[str, str]:
+        """Return a remark on who wrote each file that the agents changed, "" for the player."""
+        done = self._done
+        remarks = dict.fromkeys(done.written, "") | dict.fromkeys(done.by_processes, OF_COMMAND)
+        return remarks | dict.fromkeys(remarks.keys() & done.by_people, SHARED)
+
+
+def _shown(run: Run, done: WorkDone) -> Iterator[str]:
+    """Yield the paths to show: those that a model may read, and that are not left by commands."""
+    readable = frozenset(run.files())
+    by_commands = [path for path in sorted(done.by_processes) if not is_temporary(path)]
+    left = {path for path in by_commands if is_temporary(path, left_by_command=True)}
+    if left:
+        left -= _tracked(run)
+    edited = [path for path in sorted(done.written) if not is_temporary(path)]
+    for path in (*edited, *by_commands):
+        is_shown = path in readable or _is_deleted(run, path)
+        if is_shown and path not in left and not path.startswith(f"{FOLDER}/"):
+            yield path
+
+
+def _tracked(run: Run) -> frozenset[str]:
+    return frozenset(os.fsdecode(run.git("ls-files", "-z")).split("\0"))
+
+
+def _is_deleted(run: Run, path: str) -> bool:
+    return not os.path.lexists(run.root / path) and run.may_read(path) is None
+
+
+def _decode(fields: Mapping[str, Any]) -> Begun:
+    return Begun(
+        requirements=str(fields["requirements"]),
+        checkpoints=tuple(map(str, fields["checkpoints"])),
+        left_by_process=tuple(map(str, fields["left_by_process"])),
+    )
