@@ -110,6 +110,7 @@ def test_the_plugin_api_imports_nothing_slow() -> None:
         "structlog",
         "rich",
         "genai_prices",
+        "prompt_toolkit",
         "asyncio",
     ]
     code = f"import sys, code_commit.plugin_api; print(*(set({slow}) & set(sys.modules)))"

@@ -164,7 +164,9 @@ def test_help_imports_no_records_of_runs_and_no_large_library(tmp_path: Path) ->
         "pathlib",
         "asyncio",
     }
-    assert not imported & (unused | {"pydantic", "httpx", "rich", "structlog", "email"})
+    assert not imported & (
+        unused | {"pydantic", "httpx", "rich", "structlog", "email", "prompt_toolkit"}
+    )
 
 
 def test_help_without_the_default_workflow_shows_how_to_install_it(program) -> None:

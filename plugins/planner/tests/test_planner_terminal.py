@@ -215,6 +215,25 @@ def test_what_is_typed_while_models_work_answers_no_question(codebase, on_termin
     assert "Focus on tests.\nyes" in codebase.cast.requests["planner"][0].prompt
 
 
+def test_the_words_of_an_earlier_chat_are_called_up_without_keys(codebase, on_terminal):
+    key = "sk-of-the-player-0123456789"
+    words = f"use {key}"
+    codebase.cast.player = [codebase.cast.done("one")]
+    for keys, sent in ((f"{words}\r", "use "), ("\x1b[A now\r", "now")):
+        terminal = on_terminal("--chat", environ={"OPENAI_API_KEY": key})
+        terminal.until("Describe the work")
+        terminal.until("> ")
+        terminal.types(keys)
+        terminal.until("Describe the next task")
+        terminal.until("> ")
+        terminal.types("quit\r")
+        assert terminal.ends() == 0
+        assert sent in codebase.cast.requests["player"][-1].prompt
+    assert "***89 now" in codebase.cast.requests["player"][-1].prompt
+    state = codebase.project.root / "agent-config/.code-commit/state"
+    assert not [file for file in state.rglob("*") if file.is_file() and key in file.read_text()]
+
+
 def test_ctrl_c_ends_it_at_once(codebase, on_terminal):
     codebase.write("g3-plan/new_requirements.md", "old words\n")
     terminal = on_terminal("--planning", f"--codepath={codebase.project.root}")

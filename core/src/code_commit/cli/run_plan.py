@@ -199,7 +199,7 @@ def _ask(workflow: WorkflowDefinition, question: str) -> str | None:
             "a workflow that is not interactive asked a question",
             hint="this is a bug in its plugin",
         )
-    return read_answer(lambda: SafeStream(sys.stderr).print(question))
+    return read_answer(lambda: SafeStream(sys.stderr).print(question), screen=sys.stderr)
 
 
 def _options(flags: _Flags, section: BaseModel | None = None) -> Any:

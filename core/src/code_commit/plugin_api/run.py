@@ -370,9 +370,9 @@ class Run(Protocol):
 
         Only for interactive workflows. `choices` lists the expected answers for programs; people
         see only `question`, and any answer is returned. What was typed on a terminal before the
-        question is dropped, and a pasted block is one answer. With `draft`, the answer may have
-        several lines: a line that ends with a backslash goes on, and `e` opens an editor with
-        `draft`.
+        question is dropped, and a pasted block is one answer. With `draft`, the answer is in the
+        person's own words: a line that ends with a backslash goes on, `e` opens an editor with
+        `draft`, and an answer that is not one of `choices` can be called up later.
         """
 
     def emit(self, event: Event) -> None:

@@ -20,6 +20,7 @@ from code_commit.plugin_api.process_end import is_build
 from code_commit.plugin_api.run_files import LARGEST_DIFF, find_run
 from code_commit.plugins.host import PluginHost
 from code_commit.run.tree_changes import TreeChanges
+from code_commit.terminal.answer_history import AnswerHistory
 from code_commit.terminal.answers import read_answer
 from code_commit.terminal.screen import may_color
 from code_commit.terminal.streams import write_stdout
@@ -243,7 +244,17 @@ class ProjectRun:
                 hint="this is a bug in its plugin",
             )
         self.emit(events.QuestionAsked(question, tuple(choices)))
-        answer = read_answer(lambda: self.say(question), self.root, draft)
+        history = None
+        if draft is not None:
+            folder = self.workspace.state("answers")
+            history = AnswerHistory(folder, self.redacted, choices)
+        answer = read_answer(
+            lambda: self.say(question),
+            self.root,
+            draft,
+            screen=None if self.plan.stdout_taken else self.plan.stdout,
+            history=history,
+        )
         self.emit(events.QuestionAnswered(answer))
         return answer
 

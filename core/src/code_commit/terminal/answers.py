@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TextIO, TypeGuard
 
-from code_commit_workspace import STOP
+from code_commit.terminal.answer_history import AnswerHistory
+from code_commit.terminal.plain_lines import read_lines
+from code_commit.terminal.screen import can_repaint, may_color
 
-_PASTE = 0.05  # seconds; the lines of a pasted block arrive without a pause
+_MARK = "> "  # stands before the person's words
 _EDIT = "e"
 
 
@@ -18,10 +21,15 @@ def read_answer(
     show: Callable[[], object],
     root: Path | None = None,
     draft: str | None = None,
+    *,
+    screen: TextIO | None = None,
+    history: AnswerHistory | None = None,
 ) -> str | None:
     """Ask a question with `show`, and return the answer from stdin, or None at the end of input.
 
-    Input that was typed on a terminal before the question is dropped: it cannot be an answer.
+    Input that was typed on a terminal before the question is dropped: it cannot be an answer. If
+    `screen`, where the question stands, is a terminal too, the person can edit the answer, and call
+    up those in `history`.
 
     An answer is one line, or a block pasted on a terminal. With `draft`, it may be longer: a
     backslash at the end of a line continues it, and on a terminal `e` opens `draft` in an editor,
@@ -30,94 +38,60 @@ def read_answer(
     Raises:
         Interrupted: a signal came.
     """
-    _drop_typed_input()
-    show()
+    terminal = screen if _is_terminal(sys.stdin) and _is_terminal(screen) else None
     while True:
-        answer = _read_block()
-        while draft is not None and answer is not None and answer.endswith("\\"):
-            answer = answer.removesuffix("\\")
-            next_block = _read_block()
-            if next_block is not None:
-                answer += f"\n{next_block}"
-        if draft is None or answer is None or answer.strip() != _EDIT:
+        answer = _read(show, terminal, history, continues=draft is not None)
+        if terminal is None or answer is None:
             return answer
-        if not (_on_terminal() and sys.stdout.isatty()):
-            return answer
+        if draft is None or answer.strip() != _EDIT:
+            break
         try:
             from code_commit.terminal.editor import edited
 
-            return edited(draft, root or Path.cwd())
+            answer = edited(draft, root or Path.cwd())
+            break
         except (OSError, ValueError) as error:
-            sys.stdout.write(f"The editor failed: {error}\n")
-            sys.stdout.flush()
+            show = partial(_tell, terminal, f"The editor failed: {error}")
+    if history is not None:
+        history.add(answer)
+    return answer
 
 
-def _drop_typed_input() -> None:
-    if _on_terminal():
-        import termios
+def _read(
+    show: Callable[[], object],
+    terminal: TextIO | None,
+    history: AnswerHistory | None,
+    *,
+    continues: bool,
+) -> str | None:
+    """Ask once. Without `terminal`, nobody sees the question, or nobody types."""
+    if terminal is None or not _can_edit(terminal):
+        return read_lines(show, terminal, _MARK, continues=continues)
+    from code_commit.terminal.input_line import edit_line
 
-        with suppress(termios.error):
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    answer = edit_line(
+        show,
+        terminal,
+        _MARK,
+        past=history.load() if history else (),
+        continues=continues,
+        colored=may_color(terminal, os.environ),
+    )
+    return None if answer is None else answer.rstrip("\n")
 
 
-def _on_terminal() -> bool:
-    return sys.stdin is not None and sys.stdin.isatty()
+def _can_edit(terminal: TextIO) -> bool:
+    """Return whether the terminal can show a line that is edited.
 
-
-def _read_block() -> str | None:
-    """Read a line, and the rest of a pasted block; None at the end of input."""
-    line = _read_line()
-    if not line:
-        return None
-    block = bytearray(line)
-    while line and _on_terminal() and _has_more():
-        line = _read_line()
-        block += line
-    return block.decode("utf-8", "replace").rstrip("\r\n")
-
-
-def _read_line() -> bytes:
-    """Read bytes, which may not be UTF-8. A terminal that was closed is the end of the input.
-
-    Read one at a time: what follows the line belongs to the next reader.
+    A screen reader reads plain lines best; `ACCESSIBLE` asks for them.
     """
-    line = bytearray()
-    if sys.stdin is None:  # the caller closed it
-        return b""
-    handle = sys.stdin.fileno()
-    with suppress(OSError):
-        while not line.endswith(b"\n"):
-            STOP.wait_for_input(handle)
-            byte = os.read(handle, 1)
-            if not byte:
-                break
-            line += byte
-    return bytes(line)
+    return can_repaint(terminal, os.environ) and not os.environ.get("ACCESSIBLE")
 
 
-def _has_more() -> bool:
-    """Return whether another line, or the beginning of one, follows without a pause."""
-    import select
-
-    return bool(select.select([sys.stdin], [], [], _PASTE)[0]) or _has_unfinished_line()
+def _is_terminal(stream: TextIO | None) -> TypeGuard[TextIO]:
+    return stream is not None and not stream.closed and stream.isatty()
 
 
-def _has_unfinished_line() -> bool:
-    """Return whether a pasted block ends in the middle of a line.
-
-    A terminal that edits lines reports only complete ones, so turn that off for a moment.
-    """
-    import fcntl
-    import termios
-
-    try:
-        edited = termios.tcgetattr(sys.stdin)
-        raw = [*edited[:3], edited[3] & ~termios.ICANON, *edited[4:]]
-        termios.tcsetattr(sys.stdin, termios.TCSANOW, raw)
-        try:
-            waiting = fcntl.ioctl(sys.stdin, termios.FIONREAD, b"\0" * 4)
-        finally:
-            termios.tcsetattr(sys.stdin, termios.TCSANOW, edited)
-    except (OSError, termios.error):
-        return False
-    return any(waiting)
+def _tell(terminal: TextIO, text: str) -> None:
+    terminal.write(f"{text}\n")
+    terminal.flush()

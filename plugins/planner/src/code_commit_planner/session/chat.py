@@ -82,7 +82,7 @@ def _offer_to_continue(run: Run) -> Sequence[Message] | Event:
 
 def _ask_for_words(run: Run, question: str) -> str | Event:
     """Return the person's words, "" if there are none, or how they end the chat."""
-    answer = run.ask(question, draft="")
+    answer = run.ask(question, choices=("quit",), draft="")
     event = meaning(answer)
     if event is Event.QUIT or event is Event.INPUT_ENDED:
         return event
