@@ -100,10 +100,12 @@ def committed(run):
     run.git(*author, "commit", "-q", "-m", "quietly")
     run.git(*author, "commit", "-q", "--allow-empty", "-m", "with hooks", hooks=True)
     failed = tried(lambda: run.git("-c", "a.b=c", "rev-parse", "--verify", "nothing"))
+    large = run.git("hash-object", "-w", "--stdin", stdin=bytes(1 << 20)).decode().strip()
     return [
         run.git("log", "--format=%s").decode(),
         run.git("cat-file", "-e", "0" * 40, check=False).decode(),
         failed,
+        len(run.git("cat-file", "blob", large, most=10)),
     ]
 
 
@@ -290,9 +292,10 @@ def test_what_a_workflow_reaches_through_its_run(project, plugins):
     role = "reach asked for a model of the role 'stranger', which its definition does not declare"
     assert unnamed == ["NotReady", role]
     assert looked_back == [True, "run.started", "NotReady"]
-    log, absent, failed = committed
+    log, absent, failed, size_of_beginning = committed
     assert (log, absent, failed[0]) == ("with hooks\nquietly\nstart\n", "", "GitError")
     assert failed[1].startswith("`git rev-parse` failed")
+    assert 10 < size_of_beginning < 1 << 20
     assert project.read(".git/hooked") == "ran\n"
     assert project.git("status", "--porcelain", "made.txt") == ""
 

@@ -344,8 +344,18 @@ class Run(Protocol):
         latest. Only with `isolation_required=False` does it start where no sandbox is available.
         """
 
-    def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
+    def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        hooks: bool = False,
+        most: int | None = None,
+    ) -> bytes:
         """Run git in `root` and return its standard output. `check=False` ignores its exit code.
+
+        If the output is longer than `most` bytes, git is stopped, and the result is its beginning,
+        at least one byte more.
 
         Use it to stage and commit. To change files, use `apply`, which checks the path rules. Only
         with `hooks` do the repository's hooks run and are commits signed; an editor, pager or

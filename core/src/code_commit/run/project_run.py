@@ -209,7 +209,14 @@ class ProjectRun:
             undone = tuple(paths_put_back)
             self.emit(events.ChangesUndone(undone, reason, unclaimed=undone))
 
-    def git(self, *args: str, stdin: bytes = b"", check: bool = True, hooks: bool = False) -> bytes:
+    def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        hooks: bool = False,
+        most: int | None = None,
+    ) -> bytes:
         """Run git in the root while holding the tree lock."""
         reads_only = not self.plan.workflow.writes
         with self.changes.lock:
@@ -222,6 +229,7 @@ class ProjectRun:
                 check=check,
                 hooks=hooks,
                 reads_only=reads_only,
+                most=most,
             )
 
     def ask(

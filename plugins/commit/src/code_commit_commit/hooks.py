@@ -37,7 +37,13 @@ class Project(Protocol):
     def tree(self) -> Tree:
         """The files that a model may see."""
 
-    def git(self, *args: str, stdin: bytes = b"", check: bool = True) -> bytes:
+    def git(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        check: bool = True,
+        most: int | None = None,
+    ) -> bytes:
         """Run git, and return its standard output; see `Run.git`."""
 
     def may_read(self, path: str) -> Refusal | None:
