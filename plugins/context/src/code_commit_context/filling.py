@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import estimate_tokens
@@ -13,13 +13,11 @@ from code_commit_context.scan import LARGEST, is_text
 if TYPE_CHECKING:
     from code_commit.plugin_api import Tree
 
-# A line of the map needs far fewer tokens than a file: this much less for whole files hardly
-# matters, and nearly every file that the change needs is named. See docs/context.md.
-_WHOLE = 0.92
+# The rest is for the map. With more of it, whole files hold less; with less, large repositories
+# are not named well enough. See docs/context.md.
+_WHOLE = 0.9
 _MOST_BYTES = 8  # of a token: a larger file is not read to learn that it does not fit
-_LEAST = 16  # tokens that are worth a look for a file that fits
-_MISSES = 200  # files in succession that do not fit
-_AT_ONCE = 32  # files
+_MISSES = 20  # files in succession that do not fit: later ones are not worth their tokens
 _READ = 16 * 1024  # bytes of a file, for its names
 
 
@@ -70,31 +68,28 @@ class Filling:
     def _add_whole(self, paths: Sequence[str], keep: int) -> None:
         """Add each of `paths` that fits, and leave `keep` tokens. A file replaces its line."""
         misses = 0
-        for path, content in self._contents(paths, keep):
-            tokens = self._left + 1
+        for path in paths:
+            room = self._left - keep + self._lines.get(path, 0)
+            tokens = self._tokens_within(path, room)
+            if tokens is None:
+                misses += 1
+                if misses > _MISSES:
+                    return
+                continue
+            misses = 0
+            self._left += self._lines.pop(path, 0) - tokens
+            self.map.pop(path, None)
+            self.whole.append(path)
+
+    def _tokens_within(self, path: str, room: int) -> int | None:
+        """Return the tokens of a file, or None if it has more than `room`, or is no text now."""
+        if self._sizes[path] > room * _MOST_BYTES:
+            return None
+        for _, content in self._tree.contents([path], LARGEST):
             if content is not None and is_text(content):
                 tokens = tokens_of(path, content)
-            line = self._lines.get(path, 0)
-            if tokens - line <= self._left - keep:
-                self._left -= tokens - line
-                self.map.pop(path, None)
-                self.whole.append(path)
-                misses = 0
-            else:
-                misses += 1
-            if misses > _MISSES or self._left - keep < _LEAST:
-                return
-
-    def _contents(self, paths: Sequence[str], keep: int) -> Iterator[tuple[str, bytes | None]]:
-        """Yield the contents of those of `paths` that may fit; read some at once."""
-        group: list[str] = []
-        for path in paths:
-            if self._sizes[path] <= (self._left - keep) * _MOST_BYTES:
-                group.append(path)
-            if len(group) == _AT_ONCE:
-                yield from self._tree.contents(group, LARGEST)
-                group = []
-        yield from self._tree.contents(group, LARGEST)
+                return tokens if tokens <= room else None
+        return None
 
 
 def map_line(path: str, names: Sequence[str]) -> str:

@@ -56,11 +56,12 @@ class FileNames:
     def _of_identifier(self, word: str) -> Sequence[str]:
         names = word.replace("::", ".").split(".")
         if len(names) == 1:
-            paths = self._by_stem.get(word, [])
-            if len(paths) == 1 and not _ONE_WORD.fullmatch(word):
+            alone = self._by_stem.get(word, ())
+            return alone if len(alone) == 1 and not _ONE_WORD.fullmatch(word) else ()
+        for parts in (names, names[:-1], names[1:], names[1:-1]):  # without a crate, an attribute
+            if paths := self._of_module(parts):
                 return paths
-            return []
-        return self._of_module(names) or self._of_module(names[:-1])
+        return ()
 
     def _of_module(self, names: Sequence[str]) -> Sequence[str]:
         """Return the file of a module, such as `a/b.py` of `a.b`, unless several may be meant."""

@@ -76,5 +76,6 @@ def files_in(answer: str, offered: Container[str]) -> list[str]:
     lines = iter(answer.splitlines())
     if not any(line.strip() == BEGIN for line in lines):
         return []
-    listed = (line.strip() for line in takewhile(lambda line: line.strip() != END, lines))
-    return list(dict.fromkeys(path for path in listed if path in offered))
+    listed = [line.strip() for line in takewhile(lambda line: line.strip() != END, lines)]
+    paths = [line.removeprefix("./") for line in listed]
+    return list(dict.fromkeys(path for path in paths if path in offered))

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from code_commit.plugin_api import count_of, join_paths, printable
 from code_commit_commit.hooks import Selection
 from code_commit_context.filling import Filling, tokens_of
-from code_commit_context.ranking import Ranking
+from code_commit_context.ranking import BYTES_PER_TOKEN, Ranking
 from code_commit_context.scan import LARGEST, is_text
 
 if TYPE_CHECKING:
     from code_commit_commit.hooks import ContextRequest
 
-_NOTABLE = 10  # best files whose absence is told
+_BEST = 10  # files; it is told which of them do not fit
 _SHOWN = 3  # paths
 
 
@@ -24,7 +24,7 @@ def choose(request: ContextRequest, ranking: Ranking, first: Sequence[str] = ())
     order = [path for path in dict.fromkeys([*first, *ranking.paths]) if path not in named]
     filling = Filling(request.project.tree, ranking.sizes, request.tokens - _taken(request))
     filling.fill(order)
-    reason = "; ".join(_reasons(ranking, order, filling))
+    reason = "; ".join(_reasons(ranking, order, request.tokens))
     return Selection(paths=filling.whole, map=filling.map, reason=reason)
 
 
@@ -35,7 +35,7 @@ def _taken(request: ContextRequest) -> int:
     return sum(tokens_of(path, content) for path, content in texts)
 
 
-def _reasons(ranking: Ranking, order: Sequence[str], filling: Filling) -> Iterator[str]:
+def _reasons(ranking: Ranking, order: Sequence[str], tokens: int) -> Iterator[str]:
     """Yield how the files were chosen, and what was left out that a person may miss."""
     if not order:
         yield "there is no text file to choose from"
@@ -46,11 +46,12 @@ def _reasons(ranking: Ranking, order: Sequence[str], filling: Filling) -> Iterat
         yield "no file has a word of the query; those that changed lately come first"
     if ranking.named:
         yield f"the query names {_some(ranking.named)}"
-    too_large = [path for path in order[:_NOTABLE] if path not in filling.whole]
+    most = tokens * BYTES_PER_TOKEN
+    too_large = [path for path in order[:_BEST] if ranking.sizes[path] > most]
     if too_large:
-        yield f"{_some(too_large)} did not fit"
+        yield f"larger than the budget: {_some(too_large)}"
     if ranking.generated:
-        yield f"{count_of(ranking.generated, 'generated file')} came later"
+        yield f"{count_of(ranking.generated, 'generated file ranks', 'generated files rank')} lower"
     if ranking.not_text:
         yield f"{count_of(ranking.not_text, 'file is', 'files are')} no text"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,17 +19,24 @@ from code_commit_context.terms import terms_of
 if TYPE_CHECKING:
     from code_commit_commit.hooks import ContextRequest
 
-# What the sum of a file's scores consists of, each between 0 and its weight. Measured on the
-# commits of public repositories: see docs/context.md. Small changes make no difference.
-_CONTENT, _PATH, _PAST, _RECENT, _PAIR = 1.0, 0.4, 0.5, 0.15, 0.15
-# What the sum is multiplied by.
-_TEST, _NOT_CODE, _GENERATED = 0.9, 0.5, 0.5
+# What the score of a file consists of: each part is between 0 and its weight. They are measured
+# (see docs/context.md); half of a weight, or twice as much, hardly makes a difference.
+_CONTENT = 1.0
+_PATH = 0.4
+_PAST = 0.5
+_RECENT = 0.15
+_PAIR = 0.15
+# What the score is multiplied by.
+_TEST = 0.9
+_NOT_CODE = 0.5
+_GENERATED = 0.5
 _SIZE = 0.1  # a power of the tokens
-_BYTES_PER_TOKEN = 4
+_SMALL = 200  # tokens; smaller files count as this large
+BYTES_PER_TOKEN = 4
 
 _CONTENT_B, _PATH_B = 0.75, 0.5  # of BM25
 _NAME = 3  # times that a word in the name of a file counts
-_BEST = 15  # files whose pairs count
+_BEST = 5  # files whose pairs count
 _WORD = re.compile(r"[^\W_]+")
 _OF_TEST = re.compile(r"^tests?_|[._-]?(?:tests?|specs?)$", re.IGNORECASE)
 _COMMON_NAMES = frozenset({"", "__init__", "conftest", "index", "main", "mod"})
@@ -100,7 +108,7 @@ def _scores(files: Scan, terms: Mapping[str, float], commits: Sequence[Commit]) 
             sums[place] += weight * score
     factors = [_factor(files, place) for place in range(count)]
     scores = [total * factor for total, factor in zip(sums, factors, strict=True)]
-    for place in _pairs(files.paths, best_first(scores)[:_BEST]):
+    for place in _paired(files.paths, best_first(scores)[:_BEST]):
         scores[place] += _PAIR * factors[place]
     return scores
 
@@ -137,14 +145,18 @@ def _factor(files: Scan, place: int) -> float:
         factor = _TEST
     if files.generated[place]:
         factor *= _GENERATED
-    tokens = max(1, files.sizes[place] / _BYTES_PER_TOKEN)
+    tokens = max(_SMALL, files.sizes[place] / BYTES_PER_TOKEN)
     return factor * math.pow(tokens, -_SIZE)
 
 
-def _pairs(paths: Sequence[str], best: Iterable[int]) -> list[int]:
-    """Return the places of the sources and tests that belong to the `best` files."""
-    stems = {_stem(paths[place]) for place in best} - _COMMON_NAMES
-    return [place for place, path in enumerate(paths) if _stem(path) in stems]
+def _paired(paths: Sequence[str], best: Sequence[int]) -> list[int]:
+    """Return the places of the tests and sources that belong to other files, the `best` ones."""
+    stems = Counter(_stem(paths[place]) for place in best)
+    for common in _COMMON_NAMES:
+        del stems[common]
+    places = [place for place, path in enumerate(paths) if _stem(path) in stems]
+    alone = {place for place in best if stems[_stem(paths[place])] == 1}
+    return [place for place in places if place not in alone]
 
 
 def _stem(path: str) -> str:
