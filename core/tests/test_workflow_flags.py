@@ -120,7 +120,7 @@ class Options(Strict):
 
 
 def tell(run):
-    return Result(Outcome.REACHED, f"options: {run.options!r}")
+    return Result(Outcome.REACHED, f"options: {run.options!r}", {"flags": sorted(run.flags)})
 
 
 def lost(options, ask):
@@ -199,6 +199,13 @@ def test_a_workflow_gets_its_flags_which_beat_the_settings_of_the_same_name(star
         "--bare --absent x": "None",
     }
     assert start_each(*summaries) == [["", f"options: {options}"] for options in summaries.values()]
+
+
+def test_a_workflow_knows_which_options_come_from_flags(run, project):
+    project.write({"agent-config/config.toml": "[plugins.flags]\ntimes = 2\n"})
+    for words, flags in {"--look": ["look"], "--look --times=2": ["look", "times"]}.items():
+        finished = run("--json", *words.split())
+        assert finished.events[-1]["data"]["data"] == {"flags": flags}
 
 
 def test_a_mistake_of_a_flag_is_named(start_each):
