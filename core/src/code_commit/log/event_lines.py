@@ -14,6 +14,10 @@ from code_commit_workspace.words import count_of, join_paths, shorten
 
 _SHOWN_PATHS = 5
 _SHOWN_COMMAND = 80
+_CAUSES = {
+    "request": "the response asks for more files: ",
+    "failure": "files for the repair: ",
+}
 _TOKENS = {"in": "input_tokens", "out": "output_tokens"}
 
 # Styles of rich.
@@ -74,6 +78,24 @@ def _run_started(data: Mapping[str, Any]) -> Sequence[Line]:
 
 def _attempt_started(data: Mapping[str, Any]) -> Sequence[Line]:
     return (Line(f"attempt {data.get('number', '')}".rstrip()),)
+
+
+def _context_chosen(data: Mapping[str, Any]) -> Sequence[Line]:
+    files = data.get("files") or ()
+    text = f"{data.get('context')} {len(files):,} of {count_of(data.get('total') or 0, 'file')}"
+    text += f", about {count_of(data.get('tokens') or 0, 'token')}"
+    cost = data.get("cost_usd")
+    if cost is not None:
+        text += f" (${cost:.2f})"
+    beginning = _CAUSES.get(str(data.get("cause")), "")
+    rows = [f"{row.get('path')}: {row.get('reason')}" for row in data.get("left_out") or ()]
+    lines = [Line(beginning + text)]
+    if not beginning and data.get("reason"):
+        lines.append(Line(f"  {data['reason']}", FAINT))
+    lines += [Line(f"  not shown: {row}", BAD) for row in rows[:_SHOWN_PATHS]]
+    if len(rows) > _SHOWN_PATHS:
+        lines.append(Line(f"  and {len(rows) - _SHOWN_PATHS:,} more", BAD))
+    return lines
 
 
 def _call_started(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -189,6 +211,7 @@ def _message(data: Mapping[str, Any]) -> Sequence[Line]:
 _LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
     "run.started": _run_started,
     "attempt.started": _attempt_started,
+    "context.chosen": _context_chosen,
     "call.started": _call_started,
     "call.retried": _call_retried,
     "call.finished": _call_finished,

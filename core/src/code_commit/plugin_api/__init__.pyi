@@ -44,6 +44,7 @@ from .event import ChangesApplied as ChangesApplied
 from .event import ChangesParsed as ChangesParsed
 from .event import ChangesRefused as ChangesRefused
 from .event import ChangesUndone as ChangesUndone
+from .event import ContextChosen as ContextChosen
 from .event import Event as Event
 from .event import LogSink as LogSink
 from .event import MessageLogged as MessageLogged
