@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from code_commit.plugin_api.context_line import describe_context
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.process_end import is_build, process_ending, process_passed
 from code_commit.plugin_api.run_files import LOGS
@@ -14,10 +15,6 @@ from code_commit_workspace.words import count_of, join_paths, shorten
 
 _SHOWN_PATHS = 5
 _SHOWN_COMMAND = 80
-_CAUSES = {
-    "request": "the response asks for more files: ",
-    "failure": "files for the repair: ",
-}
 _TOKENS = {"in": "input_tokens", "out": "output_tokens"}
 
 # Styles of rich.
@@ -81,17 +78,10 @@ def _attempt_started(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _context_chosen(data: Mapping[str, Any]) -> Sequence[Line]:
-    files = data.get("files") or ()
-    text = f"{data.get('context')} {len(files):,} of {count_of(data.get('total') or 0, 'file')}"
-    text += f", about {count_of(data.get('tokens') or 0, 'token')}"
-    cost = data.get("cost_usd")
-    if cost is not None:
-        text += f" (${cost:.2f})"
-    beginning = _CAUSES.get(str(data.get("cause")), "")
-    rows = [f"{row.get('path')}: {row.get('reason')}" for row in data.get("left_out") or ()]
-    lines = [Line(beginning + text)]
-    if not beginning and data.get("reason"):
+    lines = [Line(describe_context(data))]
+    if data.get("cause") == "query" and data.get("reason"):
         lines.append(Line(f"  {data['reason']}", FAINT))
+    rows = [f"{row.get('path')}: {row.get('reason')}" for row in data.get("left_out") or ()]
     lines += [Line(f"  not shown: {row}", BAD) for row in rows[:_SHOWN_PATHS]]
     if len(rows) > _SHOWN_PATHS:
         lines.append(Line(f"  and {len(rows) - _SHOWN_PATHS:,} more", BAD))

@@ -1,6 +1,7 @@
 # The names that plugins may import, one per line. lazy-loader imports each on first use.
 import pluggy
 
+from .context_line import describe_context as describe_context
 from .conversation import Completion as Completion
 from .conversation import Finish as Finish
 from .conversation import Json as Json

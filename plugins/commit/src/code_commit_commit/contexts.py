@@ -17,7 +17,8 @@ from code_commit.plugin_api import (
 )
 from code_commit_commit.hooks import Context, ContextRequest, Selection
 
-AUTO, ALL, RANKED = "auto", "all", "ranked"
+AUTO, ALL = "auto", "all"
+RANKED = "ranked"
 INSTALL = installation("code-commit-context")
 _HOOK = "code_commit_contexts"
 _OF_THE_PLUGIN = (RANKED, "map")  # of code-commit-context
