@@ -182,7 +182,7 @@ def test_code_that_does_not_fit_is_chosen_by_the_context_ranked(choose, tmp_path
     finished = choose([GREEN], *arguments, paths=["a.txt"], map={"src/large.txt": []})
     assert finished.exit_code == 0, finished.stderr
     assert "the code does not fit into the window of gpt-4o\n" in finished.stderr
-    assert "ranked 1 of 10 files, about 12 tokens ($0.00)\n" in finished.stderr
+    assert "ranked 1 of 10 files, about 18 tokens ($0.00)\n" in finished.stderr
     assert choose.shown() == ["a.txt"]
     finished = choose([GREEN], *arguments, "--context=all", paths=["a.txt"])
     assert (finished.exit_code, "[context]" in finished.stderr) == (3, False)
@@ -267,16 +267,16 @@ def test_files_that_do_not_fit_are_skipped_and_the_map_takes_the_rest(choose):
     finished = choose(
         [GREEN],
         "--context=chosen",
-        "--context-tokens=43",
+        "--context-tokens=49",
         "--json",
         paths=["large.txt", *FILES, "a.txt"],
         map={path: [] for path in (*FILES, "large.txt")},
     )
     [chosen] = events(finished, "context.chosen")
     assert chosen["files"] == ["src/b.py", "src/c.py", "a.txt"]
-    assert 37 < chosen["tokens"] <= 43
+    assert 43 < chosen["tokens"] <= 49
     text = choose.prompt().partition("[codebase]\n")[2] + choose.others().rpartition("\n\nsrc")[2]
-    assert estimate_tokens(text) <= 43
+    assert estimate_tokens(text) <= 49
     finished = choose([GREEN], "--context=chosen", "--context-tokens=1", paths=list(FILES))
     assert finished.exit_code == 3
     assert "no code can be shown: no file fits into 1 token\n" in finished.stderr
@@ -569,3 +569,58 @@ def test_a_file_that_is_not_shown_is_not_replaced_blind(choose):
     choose.change.project.write({"a.txt": "old\n"})
     assert choose([request, known + GREEN], "--context=chosen", paths=["a.txt"]).exit_code == 0
     assert choose.change.project.read("src/c.py") == "c = 1\n"
+
+
+# --- a rollup of a choice -------------------------------------------------------------------------
+
+
+def test_a_rollup_of_a_choice_is_used_as_it_was_chosen(choose):
+    """Later runs read its files again, and call no other file new."""
+    project = choose.change.project
+    project.write({"agent-config/choice.json": json.dumps(
+        {"paths": ["src/c.py", "gone", "a.txt"], "map": {"src/b.py": ["b"]}, "reason": "so"}
+    )})  # fmt: skip
+    arguments = ("--context=chosen", "--context-tokens=50", "--query=Do it.", "--json")
+    finished = project.command("rollup", *arguments, plugins=choose.plugins)
+    assert finished.exit_code == 0, finished.stderr
+    text = project.read("agent-config/codeRollup.txt")
+    document = finished.document
+    assert text.endswith("\n[other files]\nsrc/b.py: b\n")
+    assert document["tokens"] == pytest.approx(estimate_tokens(text), abs=3)
+    assert document["tokens"] <= 50
+    assert document.pop("bytes") == len(text)
+    assert document.pop("left_out") == [
+        {"path": "gone", "reason": "It is not among the files to choose from."}
+    ]
+    assert (document["files"], document["map"]) == (["src/c.py", "a.txt"], ["src/b.py"])
+    assert "codeRollup.txt: chosen 2 of 9 files, about " in finished.stderr
+    project.write({"src/c.py": "changed = 1\n", "new.py": "new = 1\n"})
+    finished = choose([GREEN], "--json", raises="not asked")
+    assert finished.exit_code == 0, finished.stderr
+    assert "changed since the rollup: src/c.py; the run reads them again" in finished.stderr
+    assert choose.shown() == ["a.txt", "src/c.py"]
+    assert "changed = 1\n" in choose.prompt()
+    assert "\n\nsrc/b.py: b\n" in choose.others()
+    [chosen] = events(finished, "context.chosen")
+    assert (chosen["context"], chosen["reason"], chosen["total"]) == ("chosen", "so", 10)
+    finished = choose([GREEN], settings='[plugins.commit]\nchanged_since_rollup = "stop"\n')
+    assert (finished.exit_code, "changed since the rollup" in finished.stderr) == (3, True)
+    choose([GREEN], "--context=all")
+    assert choose.shown() == [".gitignore", "a.txt", "build.sh", "new.py", *sorted(FILES)]
+
+
+def test_a_rollup_without_a_choice_says_what_is_missing(choose):
+    project = choose.change.project
+    project.write({"agent-config/choice.json": "{}"})
+    cases = {
+        ("--context=ranked",): (2, "for this one: in a checkout of code-commit, pip install"),
+        ("--context=chosen", "--query=x", "--context-tokens=0"): (2, "must be at least 1"),
+        ("--query=x",): (2, "need --context"),
+        ("--context=chosen", "--query=x"): (3, "chose no file that fits into 100,000 tokens"),
+        ("--context=chosen", "--query= "): (3, "there is no query"),
+        ("--context=chosen", "--query=x", "--include=***/["): (3, ""),
+    }
+    for arguments, (code, words) in cases.items():
+        finished = project.command("rollup", *arguments, plugins=choose.plugins)
+        assert (finished.exit_code, words in finished.stderr) == (code, True), finished.stderr
+    assert not (project.root / "agent-config/codeRollup.txt").exists()

@@ -10,11 +10,16 @@ from code_commit_commit.code_choice import CodeChoice, code_choice
 from code_commit_commit.contexts import AUTO, INSTALL
 from code_commit_commit.current_code import paths_to_collect
 from code_commit_commit.formats import ChosenFormat, choose_format
-from code_commit_commit.inputs import fit_of, read_code, read_query
+from code_commit_commit.inputs import (
+    fit_of,
+    read_code,
+    read_query,
+    require_unchanged_choice,
+)
 from code_commit_commit.instructions import PromptSections, read_instructions
 from code_commit_commit.partial_code import PartialCode
+from code_commit_commit.recorded_rollup import NO_PATTERNS, Patterns, rollup_patterns
 from code_commit_commit.request import Prompt, Prompts
-from code_commit_commit.rollup_patterns import NO_PATTERNS, Patterns, rollup_patterns
 from code_commit_commit.window import CODE, PromptTooLong
 
 if TYPE_CHECKING:
@@ -47,6 +52,8 @@ def begin(run: Run) -> Beginning:
     choice = code_choice(run)
     query = read_query(run)
     sections = read_instructions(run)
+    if choice.is_recorded:
+        require_unchanged_choice(run)
     if choice.selects:
         return _with_part(run, query, choice, sections, rollup_patterns(run.tree) or NO_PATTERNS)
     try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import MessageLogged, UsageError
 from code_commit_commit.contexts import ALL, AUTO, RANKED, Contexts, InstalledContext
+from code_commit_commit.recorded_rollup import recorded_choice
 from code_commit_commit.selected_code import SelectedCode
 
 if TYPE_CHECKING:
@@ -27,12 +28,15 @@ class CodeChoice:
     """What flags and settings say about the code of a run.
 
     `context` selects the files; with "auto", only if all of the code does not fit. `named` are the
-    files of `--files`, which come first.
+    files of `--files`, which come first. `limit` is the most tokens, if that is known.
+    `is_recorded` means that `code-commit rollup` chose before.
     """
 
     setting: str
     context: InstalledContext | None
     named: tuple[str, ...] = ()
+    limit: int | None = None
+    is_recorded: bool = False
 
     @property
     def selects(self) -> bool:
@@ -70,11 +74,19 @@ def code_choice(run: Run) -> CodeChoice:
     if is_flag and setting == ALL and run.options.files:
         raise UsageError("--files cannot be used with --context all")
     contexts = Contexts.of(run.collect, partial(warn, run))
+    limit = run.options.context_tokens
+    if setting == AUTO and not run.options.files and (recorded := recorded_choice(run.tree)):
+        return CodeChoice(
+            recorded.context,
+            contexts.recorded(recorded),
+            limit=limit or recorded.limit,
+            is_recorded=True,
+        )
     if setting in {AUTO, ALL}:
         context = contexts.find(RANKED)
     else:
         context = contexts.require(setting, is_flag=is_flag)
-    return CodeChoice(setting, context, named_files(run.options.files, run, run.root))
+    return CodeChoice(setting, context, named_files(run.options.files, run, run.root), limit)
 
 
 def named_files(given: Sequence[str], project: Project, root: Path) -> tuple[str, ...]:

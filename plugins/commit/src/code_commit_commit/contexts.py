@@ -16,6 +16,7 @@ from code_commit.plugin_api import (
     require_sync,
 )
 from code_commit_commit.hooks import Context, ContextRequest, Selection
+from code_commit_commit.recorded_rollup import RecordedChoice
 
 AUTO, ALL = "auto", "all"
 RANKED = "ranked"
@@ -111,6 +112,15 @@ class Contexts:
                 f"{owners} offer the context {name}", hint="uninstall or disable one of them"
             )
         return offers[0] if offers else None
+
+    def recorded(self, choice: RecordedChoice) -> InstalledContext:
+        """Return a context that chooses what `code-commit rollup` recorded."""
+        offers = self._offers.get(choice.context, [])
+        distribution, related = "code-commit-commit", None
+        if len(offers) == 1:
+            distribution, related = offers[0].distribution, offers[0].context.related
+        context = Context(choice.context, "", lambda _: choice.selection, related)
+        return InstalledContext(context, distribution)
 
     def require(self, name: str, *, is_flag: bool) -> InstalledContext:
         """Return the context with this name.

@@ -23,6 +23,7 @@ from code_commit_commit.current_code import (
     new_files,
 )
 from code_commit_commit.prompts import Context
+from code_commit_commit.recorded_rollup import recorded_choice
 from code_commit_commit.seen_files import SeenFiles
 from code_commit_commit.window import PromptTooLong, RequireFit, require_file_fits
 
@@ -71,7 +72,7 @@ def read_code(run: Run, query: str, *, counts_all: bool = True) -> tuple[Context
     """
     require_file_fits(run.tree, CODEBASE, fit_of(run), is_code=True)
     collect = partial(collect_current_code, run, fit_of(run), counts_all=counts_all)
-    if run.options.rollup:
+    if run.options.rollup or recorded_choice(run.tree):  # of a choice, not of all code
         return _collected(run, query, collect)
     codebase = read_text(run.tree, CODEBASE)
     if codebase is None:
@@ -139,6 +140,23 @@ def _compare_with_rollup(
         raise NotReady(difference, hint=FRESH)
     run.emit(MessageLogged(f"{difference}; {FRESH}", level="warning"))
     return context, SeenFiles(run, context.codebase, rolled_up, created=created)
+
+
+def require_unchanged_choice(run: Run) -> None:
+    """Check that the files that a context chose for the rollup are as they were, if that matters.
+
+    A run reads them again anyway.
+
+    Raises:
+        NotReady: one changed, and the settings stop the run.
+    """
+    changed = RolledUp.of(run.tree, read_text(run.tree, CODEBASE) or "").changed()
+    if not changed:
+        return
+    difference = f"changed since the rollup: {join_paths(changed)}"
+    if run.settings.changed_since_rollup == "stop":
+        raise NotReady(difference, hint=FRESH)
+    run.emit(MessageLogged(f"{difference}; the run reads them again"))
 
 
 def _query(run: Run) -> str:

@@ -54,7 +54,7 @@ class PartialCode:
         visible: Sequence[str],
         paths: Sequence[str],
     ) -> None:
-        limit = token_limit(run.options.context_tokens, run.model().window)
+        limit = token_limit(choice.limit, run.model().window)
         self._run = run
         self._query = query
         self._choice = choice

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from code_commit_commit.hooks import Project, Selection
 
 LABEL = "other files"  # of the map
+_LABEL_TOKENS = 6
 _NOT_OFFERED = "It is not among the files to choose from."
 _NOT_TEXT = "It cannot be read as UTF-8 text."
 _AT_ONCE = 64  # files
@@ -98,18 +99,16 @@ class SelectedCode:
             if path in self._files or path in self._map:
                 continue
             line = _map_line(path, names)
-            tokens = estimate_tokens(line)
-            if self.tokens + tokens > self.limit:
+            if not self._add_line(path, line, estimate_tokens(line)):
                 return
-            self._map[path] = line, tokens
-            self.tokens += tokens
 
     def show_more(self, paths: Sequence[str], kept: Collection[str]) -> dict[str, str]:
         """Show further files, which come first. Return why some cannot be shown.
 
         Those of the lowest rank give way, then the end of the map; files in `kept` do not.
         """
-        before, tokens_of_map = self._files, sum(tokens for _, tokens in self._map.values())
+        before = self._files
+        tokens_of_map = self.tokens - sum(file.tokens for file in before.values())
         self._files = {path: file for path, file in before.items() if path in kept}
         self.tokens = sum(file.tokens for file in self._files.values())
         unusable = self._add([path for path in paths if path not in self._files])
@@ -125,11 +124,18 @@ class SelectedCode:
         lines, self._map = self._map, {}
         self.add_to_map(dict.fromkeys(reversed(dropped), ()))
         for path, (line, tokens) in lines.items():
-            if path in self._files or self.tokens + tokens > self.limit:
-                continue
-            self._map[path] = line, tokens
-            self.tokens += tokens
+            if path not in self._files:
+                self._add_line(path, line, tokens)
         return unusable
+
+    def _add_line(self, path: str, line: str, tokens: int) -> bool:
+        """Add a line to the map if it fits. The first one needs the label, too."""
+        tokens_of_label = 0 if self._map else _LABEL_TOKENS
+        if self.tokens + tokens_of_label + tokens > self.limit:
+            return False
+        self._map[path] = line, tokens
+        self.tokens += tokens_of_label + tokens
+        return True
 
     def _add(self, paths: Sequence[str]) -> dict[str, str]:
         """Add files. Return why some cannot be shown."""
