@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -269,7 +270,7 @@ def test_files_that_do_not_fit_are_skipped_and_the_map_takes_the_rest(choose):
         "--context=chosen",
         "--context-tokens=49",
         "--json",
-        paths=["large.txt", *FILES, "a.txt"],
+        paths=["large.txt", "src/b.py", "src/c.py", "a.txt", "src/d.py"],
         map={path: [] for path in (*FILES, "large.txt")},
     )
     [chosen] = events(finished, "context.chosen")
@@ -624,3 +625,49 @@ def test_a_rollup_without_a_choice_says_what_is_missing(choose):
         finished = project.command("rollup", *arguments, plugins=choose.plugins)
         assert (finished.exit_code, words in finished.stderr) == (code, True), finished.stderr
     assert not (project.root / "agent-config/codeRollup.txt").exists()
+
+
+# --- doctor ---------------------------------------------------------------------------------------
+
+
+def test_doctor_checks_what_a_run_would_do(choose, tmp_path):
+    project = choose.change.project
+    model = ("--model=scripted/gpt-4o", "--no-build", "--json")
+
+    def rollup_lines(setting: str = "") -> list[tuple[str, str]]:
+        choose.change.script([], f"[plugins.commit]\n{setting}\n")
+        finished = project.command("doctor", *model, plugins=choose.plugins)
+        checks = [check for check in finished.document["checks"] if check["name"] == "rollup"]
+        return [(check["state"], f"{check['text']} {check['hint']}") for check in checks]
+
+    assert rollup_lines()[0] == ("ok", "none yet; a run collects 9 files ")
+    project.write({"src/large.txt": LARGE})
+    *_, (state, text) = rollup_lines()
+    assert (state, "reads at most 128,000" in text) == ("problem", True)
+    assert "show the files that fit the query: in a checkout" in text
+    *_, (state, text) = rollup_lines("context = 'map'")
+    assert (state, "there is no context 'map'" in text) == ("problem", True)
+    plugin = CHOOSER.replace("{name}", "ranked")
+    choose.plugins.append(install_plugin(tmp_path / "ranked", "ranked", plugin))
+    chosen, size = rollup_lines("context_tokens = 9000")
+    words = (
+        "not all of the code fits, so a run shows what the context ranked chooses, at most 9,000"
+    )
+    assert (chosen[0], words in chosen[1]) == ("ok", True)
+    assert re.search(
+        r"a prompt has about 9,\d\d\d tokens; gpt-4o reads 128,000; a call costs", size[1]
+    )
+    [(state, text), _] = rollup_lines("context = 'chosen'")
+    assert (state, text) == (
+        "ok",
+        "a run shows what the context chosen chooses, at most 64,000 tokens ",
+    )
+    *_, (state, text) = rollup_lines("context = 'all'")
+    assert (state, "[context]" in text) == ("problem", False)
+    project.write({"agent-config/choice.json": json.dumps({"paths": ["a.txt"]})})
+    arguments = ("--context=chosen", "--query=x")
+    assert project.command("rollup", *arguments, plugins=choose.plugins).exit_code == 0
+    assert rollup_lines()[0] == ("ok", "1 file chosen by chosen ")
+    project.write({"a.txt": "new\n"})
+    assert rollup_lines()[0][1].startswith("1 file chosen by chosen; 1 file changed since, so the")
+    assert rollup_lines("changed_since_rollup = 'stop'")[0][0] == "problem"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import MessageLogged, NotReady
+from code_commit.plugin_api import MessageLogged
 from code_commit_commit.code_choice import CodeChoice, code_choice
-from code_commit_commit.contexts import AUTO, INSTALL
+from code_commit_commit.contexts import with_hint_of_context
 from code_commit_commit.current_code import paths_to_collect
 from code_commit_commit.formats import ChosenFormat, choose_format
 from code_commit_commit.inputs import (
@@ -61,7 +61,7 @@ def begin(run: Run) -> Beginning:
     except PromptTooLong as error:
         patterns = rollup_patterns(run.tree)
         if patterns is None or not choice.may_select:
-            raise _with_hint(error, choice) from error
+            raise with_hint_of_context(error, choice.setting, choice.context) from error
     run.emit(MessageLogged(f"the code does not fit into the window of {run.model().name}"))
     return _with_part(run, query, choice, sections, patterns)
 
@@ -104,12 +104,3 @@ def _with_part(
     prompt = prompts.initial()
     run.model().require_fit(prompt.size)
     return Beginning(part.context, part.seen, response_format, prompts, prompt)
-
-
-def _with_hint(error: PromptTooLong, choice: CodeChoice) -> NotReady:
-    """Return the error for code that does not fit, with what would choose files for the query."""
-    if choice.setting != AUTO or choice.context:
-        return error
-    return PromptTooLong(
-        error.message, hint=f"{error.hint}; or, to show the files that fit the query: {INSTALL}"
-    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from code_commit.plugin_api import (
     CodeCommitError,
@@ -17,6 +17,10 @@ from code_commit.plugin_api import (
 )
 from code_commit_commit.hooks import Context, ContextRequest, Selection
 from code_commit_commit.recorded_rollup import RecordedChoice
+from code_commit_commit.window import PromptTooLong
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import Host
 
 AUTO, ALL = "auto", "all"
 RANKED = "ranked"
@@ -138,6 +142,26 @@ class Contexts:
         where = "--context" if is_flag else "context in [plugins.commit]"
         error = UsageError if is_flag else NotReady
         raise error(f"{where}: there is no context {name!r}{did_you_mean(name, names)}", hint=hint)
+
+
+def collect_contexts(host: Host, hook: str) -> Iterator[tuple[str, Any]]:
+    """Call a hook for a command; yield (distribution, item), as `Run.collect` does."""
+    distributions = {plugin.name: plugin.distribution for plugin in host.plugins}
+    for name, item in host.collect(hook):
+        yield distributions[name], item
+
+
+def with_hint_of_context(
+    error: PromptTooLong,
+    setting: str,
+    context: InstalledContext | None,
+) -> PromptTooLong:
+    """Return the error for code that does not fit, with what to install to choose from it."""
+    if setting != AUTO or context:
+        return error
+    return PromptTooLong(
+        error.message, hint=f"{error.hint}; or, to show the files that fit the query: {INSTALL}"
+    )
 
 
 def _fault(context: object) -> str:

@@ -19,7 +19,7 @@ from code_commit.plugin_api import (
     read_text,
 )
 from code_commit_commit.code_choice import token_limit
-from code_commit_commit.contexts import Contexts, InstalledContext
+from code_commit_commit.contexts import Contexts, InstalledContext, collect_contexts
 from code_commit_commit.current_code import paths_to_collect
 from code_commit_commit.hooks import ContextRequest, Selection
 from code_commit_commit.inputs import QUERY
@@ -28,9 +28,6 @@ from code_commit_commit.rollup import FOLDER, NAME, roll_up_choice
 from code_commit_commit.selected_code import SelectedCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
     from code_commit.plugin_api import PromptSize
     from code_commit_workspace import Workspace
 
@@ -45,7 +42,7 @@ def rollup_of_choice(host: Host, arguments: Namespace) -> int:
     limit = arguments.context_tokens
     if limit is not None and limit < 1:
         raise UsageError("--context-tokens must be at least 1")
-    contexts = Contexts.of(partial(_collect, host), host.out.note)
+    contexts = Contexts.of(partial(collect_contexts, host), host.out.note)
     context = contexts.require(arguments.context, is_flag=True)
     limit = token_limit(limit or host.settings().context_tokens, None)
     with host.workspace(writes=True) as workspace:
@@ -115,13 +112,6 @@ class _Project:
     ) -> bytes:
         """Run git, which changes nothing."""
         return self._git.run(args, stdin=stdin, check=check, reads_only=True, most=most)
-
-
-def _collect(host: Host, hook: str) -> Iterator[tuple[str, Any]]:
-    """Call a hook; yield (distribution, item)."""
-    distributions = {plugin.name: plugin.distribution for plugin in host.plugins}
-    for name, item in host.collect(hook):
-        yield distributions[name], item
 
 
 def _query(host: Host, workspace: Workspace, arguments: Namespace) -> str:
