@@ -47,6 +47,7 @@ def code_commit_workflows():
             deep,
             TIMES,
             Flag(("--two-words",), "no field of its name"),
+            Flag(("--names",), "several", metavar="NAME", several=True),
             options="flags_plugin:Options",
         ),
         workflow(
@@ -110,6 +111,7 @@ class Unset(BaseModel):
 
 class Options(Strict):
     look: bool = False
+    names: tuple[str, ...] = ()
 
     @field_validator("times")
     @classmethod
@@ -118,7 +120,7 @@ class Options(Strict):
 
 
 def tell(run):
-    return Result(Outcome.REACHED, f"options: {run.options!r}")
+    return Result(Outcome.REACHED, f"options: {run.options!r}", {"flags": sorted(run.flags)})
 
 
 def lost(options, ask):
@@ -185,15 +187,25 @@ def test_a_workflow_gets_its_flags_which_beat_the_settings_of_the_same_name(star
     summaries = {
         "--bare --look": "None",
         "--strict --times 9": "Strict(times=9)",
-        "--look": "Options(times=2, look=True)",
+        "--look": "Options(times=2, look=True, names=())",
         "--owed": "Owed(times=2)",
         "--owed --times 9": "Owed(times=9)",
-        "-l --times 1": "Options(times=1, look=True)",
-        "--look --times=3": "Options(times=3, look=True)",
+        "-l --times 1": "Options(times=1, look=True, names=())",
+        "--look --times=3": "Options(times=3, look=True, names=())",
+        "--look --names a b --times=3 --names=-c": (
+            "Options(times=3, look=True, names=('a', 'b', '-c'))"
+        ),
         "--bare": "None",
         "--bare --absent x": "None",
     }
     assert start_each(*summaries) == [["", f"options: {options}"] for options in summaries.values()]
+
+
+def test_a_workflow_knows_which_options_come_from_flags(run, project):
+    project.write({"agent-config/config.toml": "[plugins.flags]\ntimes = 2\n"})
+    for words, flags in {"--look": ["look"], "--look --times=2": ["look", "times"]}.items():
+        finished = run("--json", *words.split())
+        assert finished.events[-1]["data"]["data"] == {"flags": flags}
 
 
 def test_a_mistake_of_a_flag_is_named(start_each):
@@ -277,7 +289,7 @@ def test_a_bug_before_the_run_names_the_plugin(run, words, error, workflow):
 
 
 def test_a_command_starts_a_workflow_with_its_flags(run):
-    assert "Options(times=1, look=True)" in run("start", "look").stdout
+    assert "Options(times=1, look=True, names=())" in run("start", "look").stdout
     quit_run = run("start", "quitting")
     assert (quit_run.exit_code, "quit before the run began" in quit_run.stderr) == (130, True)
 

@@ -167,6 +167,8 @@ def _add(target: argparse._ActionsContainer, flag: Flag, also: str = "") -> None
         options["metavar"] = flag.metavar
     if flag is _DISABLE:
         options["action"] = "append"
+    elif flag.several:
+        options |= {"action": "extend", "nargs": "+"}
     target.add_argument(
         *flag.names,
         dest=field_of(flag.names[0]),

@@ -70,6 +70,7 @@ def plan_run(
         root=root.resolve(),
         argv=invocation.argv,
         environ=environ,
+        flags=frozenset(flags.values),
         stdout_taken=invocation.as_json or mute,
         shows=_shown(invocation, mute=mute),
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from code_commit.plugin_api.context_line import describe_context
 from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.process_end import is_build, process_ending, process_passed
 from code_commit.plugin_api.run_files import LOGS
@@ -74,6 +75,17 @@ def _run_started(data: Mapping[str, Any]) -> Sequence[Line]:
 
 def _attempt_started(data: Mapping[str, Any]) -> Sequence[Line]:
     return (Line(f"attempt {data.get('number', '')}".rstrip()),)
+
+
+def _context_chosen(data: Mapping[str, Any]) -> Sequence[Line]:
+    lines = [Line(describe_context(data))]
+    if data.get("cause") == "query" and data.get("reason"):
+        lines.append(Line(f"  {data['reason']}", FAINT))
+    rows = [f"{row.get('path')}: {row.get('reason')}" for row in data.get("left_out") or ()]
+    lines += [Line(f"  not shown: {row}", BAD) for row in rows[:_SHOWN_PATHS]]
+    if len(rows) > _SHOWN_PATHS:
+        lines.append(Line(f"  and {len(rows) - _SHOWN_PATHS:,} more", BAD))
+    return lines
 
 
 def _call_started(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -189,6 +201,7 @@ def _message(data: Mapping[str, Any]) -> Sequence[Line]:
 _LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
     "run.started": _run_started,
     "attempt.started": _attempt_started,
+    "context.chosen": _context_chosen,
     "call.started": _call_started,
     "call.retried": _call_retried,
     "call.finished": _call_finished,

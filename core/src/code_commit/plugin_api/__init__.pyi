@@ -1,6 +1,7 @@
 # The names that plugins may import, one per line. lazy-loader imports each on first use.
 import pluggy
 
+from .context_line import describe_context as describe_context
 from .conversation import Completion as Completion
 from .conversation import Finish as Finish
 from .conversation import Json as Json
@@ -44,6 +45,7 @@ from .event import ChangesApplied as ChangesApplied
 from .event import ChangesParsed as ChangesParsed
 from .event import ChangesRefused as ChangesRefused
 from .event import ChangesUndone as ChangesUndone
+from .event import ContextChosen as ContextChosen
 from .event import Event as Event
 from .event import LogSink as LogSink
 from .event import MessageLogged as MessageLogged

@@ -63,7 +63,8 @@ _OF_THIS_MACHINE = (
 class Flag:
     """A command-line flag of a workflow.
 
-    Without `metavar` it is a switch. With `selects` it chooses the workflow.
+    Without `metavar` it is a switch. With `selects` it chooses the workflow. With `several` it
+    takes one or more values and can be repeated; the field then holds a tuple or a list of texts.
 
     Its value sets the field of the workflow's `options` model with the first long name
     (`--query-file` → `query_file`), as text or True; the model converts and validates it.
@@ -80,6 +81,7 @@ class Flag:
     metavar: str | None = None
     selects: bool = False
     for_people: bool | None = None
+    several: bool = False
 
     @property
     def is_for_people(self) -> bool:

@@ -60,6 +60,31 @@ class QueryRead(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class ContextChosen(Event):
+    """The files of the next prompt, if the model does not see all of them.
+
+    `context` chose them; `reason` says how, in words. `files` are shown whole, best first; `total`
+    is how many there are to choose from, and `mapped` how many others the prompt names. `tokens` is
+    the estimate for all of it, `cost_usd` its price as input, if that is known. `left_out` has the
+    path and the reason of each file that was chosen or asked for, but cannot be shown.
+
+    `cause` is what the choice follows: the "query", the "request" of a response for more files, or
+    the "failure" of an attempt.
+    """
+
+    kind: ClassVar[str] = "context.chosen"
+    context: str
+    reason: str
+    files: tuple[str, ...]
+    total: int
+    mapped: int
+    tokens: int
+    cost_usd: float | None = None
+    left_out: tuple[Json, ...] = ()
+    cause: Literal["query", "request", "failure"] = "query"
+
+
+@dataclass(frozen=True, slots=True)
 class CallStarted(Event):
     """A model call starts. `request` names the file of the prompt in the run folder."""
 

@@ -182,8 +182,9 @@ class Run(Protocol):
     data: it persists between runs, all workflows of the plugin share it, and no model can write to
     it. `token` is a random word for this run that delimits untrusted text in prompts; a replayed
     run has the recorded token. `options` are the workflow's flags and `settings` its section of the
-    configuration, both validated and without keys. `build_timeout` is the time limit of `build.sh`
-    in seconds, for commands that check the project in its place. `max_files` is how many files one
+    configuration, both validated and without keys; `flags` are the options that the command line
+    sets, not a setting of the same name. `build_timeout` is the time limit of `build.sh` in
+    seconds, for commands that check the project in its place. `max_files` is how many files one
     change set may have: `check` and `apply` refuse more. `commands` are the installed commands: a
     hint names no other.
 
@@ -197,6 +198,7 @@ class Run(Protocol):
     token: str
     options: Any
     settings: Any
+    flags: Collection[str]
     tree: Tree
     build_timeout: float
     max_files: int

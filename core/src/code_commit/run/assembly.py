@@ -47,6 +47,7 @@ class RunPlan:
     root: Path
     argv: tuple[str, ...] = field(repr=False)
     environ: Mapping[str, str] = field(repr=False)
+    flags: frozenset[str] = frozenset()  # the options that the command line sets
     stdout_taken: bool = False  # by the events, or by the command that starts the run
     shows: frozenset[str] = frozenset()  # the host's sinks to add: "progress", "json"
     # For results only.

@@ -69,6 +69,7 @@ class ProjectRun:
         self.token = self.log.token
         self.options = self.plan.options
         self.settings = self.plan.section
+        self.flags = self.plan.flags
         self.tree: Tree = self.workspace.tree
         self.build_timeout: float = self.plan.settings.build.timeout_seconds
         self.max_files = self.plan.settings.max_files

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
     Check,
@@ -23,7 +25,17 @@ from code_commit.plugin_api import (
     count_of,
     read_text,
 )
+from code_commit_commit.code_choice import token_limit
 from code_commit_commit.commands.first_build import interpreter_of, run_first_build
+from code_commit_commit.contexts import (
+    ALL,
+    AUTO,
+    RANKED,
+    Contexts,
+    InstalledContext,
+    collect_contexts,
+    with_hint_of_context,
+)
 from code_commit_commit.current_code import (
     CurrentCode,
     collect_current_code,
@@ -31,7 +43,11 @@ from code_commit_commit.current_code import (
     new_files,
 )
 from code_commit_commit.inputs import CODEBASE, FRESH, QUERY, SAMPLE_QUERY, require_build
-from code_commit_commit.prompts import Context, initial_prompt
+from code_commit_commit.prompts import Context, PromptOrder, initial_prompt
+from code_commit_commit.recorded_rollup import (
+    recorded_choice,
+    rollup_patterns,
+)
 from code_commit_commit.window import (
     PromptTooLong,
     RequireFit,
@@ -40,6 +56,9 @@ from code_commit_commit.window import (
     require_fit_of,
 )
 from code_commit_workspace import Workspace
+
+if TYPE_CHECKING:
+    from code_commit_commit.settings import CommitSettings
 
 _REPLY = 10_000  # tokens, for the price
 
@@ -110,23 +129,62 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
     """
     settings = host.settings()
     require_fit = require_fit_of(context)
+    selecting = _selecting_context(host, settings.context)
+    limit = token_limit(settings.context_tokens, context.window)
     with host.workspace() as workspace:
+        if settings.context not in {AUTO, ALL}:
+            yield from _selection(settings.context, limit, context)
+            return
         try:
-            code = _next_code(workspace, settings.changed_since_rollup, require_fit)
-        except PromptTooLong:
-            yield Check("skipped", "not compared with the files: no run can send it")
-            raise
+            counts_all = settings.context == ALL or selecting is None
+            code = _chosen_code(workspace, settings) or _next_code(
+                workspace,
+                settings.changed_since_rollup,
+                require_fit,
+                counts_all=counts_all,
+            )
+            size = _prompt_size(code.text, settings.prompt_order)
+            require_fit(size)
+        except PromptTooLong as error:
+            if counts_all or rollup_patterns(workspace.tree) is None:
+                yield Check("skipped", "not compared with the files: no run can send it")
+                raise with_hint_of_context(error, settings.context, selecting) from error
+            yield from _selection(RANKED, limit, context, "not all of the code fits, so ")
+            return
     yield Check(
         "warning" if code.hint else "ok",
         code.standing,
         hint=code.hint,
         data={"changed_files": code.changed},
     )
-    prompt = initial_prompt(Context("", code.text), settings.prompt_order)
-    request = Request((Message("user", tuple(map(Text, prompt))),))
-    size = PromptSize.of(request, (code_part(code.text),))
-    require_fit(size)
     yield _size(size.tokens, context.model, context.window)
+
+
+def _selecting_context(host: Host, setting: str) -> InstalledContext | None:
+    """Return the context that a run would use, if any.
+
+    Raises:
+        NotReady: the settings name one that no plugin offers.
+    """
+    contexts = Contexts.of(partial(collect_contexts, host), host.out.note)
+    if setting in {AUTO, ALL}:
+        return contexts.find(RANKED)
+    return contexts.require(setting, is_flag=False)
+
+
+def _selection(name: str, limit: int, context: CheckContext, why: str = "") -> Iterator[Check]:
+    """Yield the checks of code that a context will choose."""
+    most = count_of(limit, "token")
+    yield Check("ok", f"{why}a run shows what the context {name} chooses, at most {most}")
+    size = _prompt_size("", "standard")
+    yield _size(size.tokens + limit, context.model, context.window)
+
+
+def _prompt_size(code: str, order: PromptOrder) -> PromptSize:
+    """Return the size of an initial prompt with an empty query."""
+    prompt = initial_prompt(Context("", code), order)
+    request = Request((Message("user", tuple(map(Text, prompt))),))
+    return PromptSize.of(request, (code_part(code),))
 
 
 def _size(tokens: int, model: str, window: int | None) -> Check:
@@ -154,7 +212,13 @@ def _size(tokens: int, model: str, window: int | None) -> Check:
     return Check("ok", text, data=data)
 
 
-def _next_code(workspace: Workspace, setting: str, require_fit: RequireFit) -> _Code:
+def _next_code(
+    workspace: Workspace,
+    setting: str,
+    require_fit: RequireFit,
+    *,
+    counts_all: bool,
+) -> _Code:
     """Return the code that the next run would send.
 
     Raises:
@@ -162,8 +226,9 @@ def _next_code(workspace: Workspace, setting: str, require_fit: RequireFit) -> _
     """
     require_file_fits(workspace.tree, CODEBASE, require_fit, is_code=True)
     codebase = read_text(workspace.tree, CODEBASE)
+    collect = partial(collect_current_code, workspace, require_fit, counts_all=counts_all)
     if codebase is None:
-        code = collect_current_code(workspace, require_fit)
+        code = collect()
         return _Code(code.text, f"none yet; a run collects {_count(code)}")
     if not codebase.strip():
         raise NotReady(f"{CODEBASE} is empty", hint="run `code-commit rollup`")
@@ -178,12 +243,31 @@ def _next_code(workspace: Workspace, setting: str, require_fit: RequireFit) -> _
         return _Code(codebase, "out of date, but the settings ignore this", count)
     difference = f"{describe_difference(changed, created)} since"
     if setting == "refresh":
-        include, exclude = rolled_up.patterns
-        code = collect_current_code(workspace, require_fit, include, exclude)
+        code = collect(*rolled_up.patterns)
         return _Code(code.text, f"{difference}, so the next run collects {_count(code)}", count)
     if setting == "stop":
         raise NotReady(difference, hint=FRESH)
     return _Code(codebase, difference, count, FRESH)
+
+
+def _chosen_code(workspace: Workspace, settings: CommitSettings) -> _Code | None:
+    """Return the code that a context chose for the rollup; None if it has all of the code.
+
+    Raises:
+        NotReady: a file changed, and the settings stop the run.
+    """
+    choice = recorded_choice(workspace.tree)
+    if choice is None or settings.context != AUTO:
+        return None
+    text = read_text(workspace.tree, CODEBASE) or ""
+    changed = RolledUp.of(workspace.tree, text).changed()
+    standing = f"{count_of(len(choice.selection.paths), 'file')} chosen by {choice.context}"
+    if not changed:
+        return _Code(text, standing)
+    difference = f"{describe_difference(changed, ())} since"
+    if settings.changed_since_rollup == "stop":
+        raise NotReady(difference, hint=FRESH)
+    return _Code(text, f"{standing}; {difference}, so the next run reads them again", len(changed))
 
 
 def _count(code: CurrentCode) -> str:

@@ -75,19 +75,21 @@ def collect_current_code(
     require_fit: RequireFit,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
+    *,
+    counts_all: bool = True,
 ) -> CurrentCode:
     """Collect the files that `code-commit rollup` would collect with these patterns.
+
+    Unless `counts_all`, stop as soon as the code cannot fit; the error then names what was read.
 
     Raises:
         NotReady: no file matches, there is no git repository, or the code is far longer than the
             model's window.
     """
     rollup = Rollup()
-    visible = source.files()
-    matching = source.files(include) if include else visible
-    paths, _ = exclude_paths(matching, exclude, source.tree)
+    visible, paths = paths_to_collect(source, include, exclude)
     contents = source.tree.contents(paths, LARGEST)
-    text = b"".join(_texts(batches(contents), rollup, require_fit))
+    text = b"".join(_texts(batches(contents), rollup, require_fit, counts_all=counts_all))
     if not rollup.files:
         raise NotReady(
             "there is no code to collect: git lists no text file here",
@@ -98,8 +100,28 @@ def collect_current_code(
     return CurrentCode(text.decode(), rolled_up, rollup)
 
 
-def _texts(collected: Iterable[Batch], rollup: Rollup, require_fit: RequireFit) -> list[bytes]:
-    """Return the texts of the batches. Once they cannot fit, keep none, and only count the rest.
+def paths_to_collect(
+    source: Source,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return all visible files, and those that `code-commit rollup` collects, both sorted."""
+    visible = source.files()
+    matching = source.files(include) if include else visible
+    paths, _ = exclude_paths(matching, exclude, source.tree)
+    return visible, paths
+
+
+def _texts(
+    collected: Iterable[Batch],
+    rollup: Rollup,
+    require_fit: RequireFit,
+    *,
+    counts_all: bool,
+) -> list[bytes]:
+    """Return the texts of the batches.
+
+    Once they cannot fit, keep none, and only count the rest, or stop unless `counts_all`.
 
     Raises:
         NotReady: they do not fit.
@@ -113,6 +135,8 @@ def _texts(collected: Iterable[Batch], rollup: Rollup, require_fit: RequireFit) 
             too_long = rollup.size > LARGE and _is_too_long(rollup, require_fit)
         if too_long:
             texts.clear()
+            if not counts_all:
+                break
     if too_long:
         require_code_fits(rollup, require_fit)
     return texts

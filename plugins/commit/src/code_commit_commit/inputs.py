@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
@@ -21,8 +23,9 @@ from code_commit_commit.current_code import (
     new_files,
 )
 from code_commit_commit.prompts import Context
+from code_commit_commit.recorded_rollup import recorded_choice
 from code_commit_commit.seen_files import SeenFiles
-from code_commit_commit.window import RequireFit, require_file_fits
+from code_commit_commit.window import PromptTooLong, RequireFit, require_file_fits
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import PromptSize, Run, Tree
@@ -39,42 +42,56 @@ _DESCRIBE = "pass --query, or describe the change in that file"
 FRESH = "update the rollup with `code-commit rollup`, then run again"
 
 
-def read_context(run: Run) -> tuple[Context, SeenFiles]:
-    """Return the query and the code rollup, unchanged.
-
-    Collect the code again if our own rollup is out of date.
-
-    Also return what the model will know about each file.
+def read_query(run: Run) -> str:
+    """Return the query, unchanged.
 
     Raises:
-        NotReady: one of them is missing, empty, not UTF-8, or far longer than the model's window;
-            build.sh is missing; or files changed since the rollup.
-        UsageError: the query is the name of a file.
+        NotReady: it is missing, empty, not UTF-8, or far longer than the model's window; or
+            build.sh is missing.
+        UsageError: it is the name of a file.
     """
     require_build(run)
     query = _query(run)
     if not query.strip():
         raise NotReady("the query is empty", hint="describe the change")
     run.emit(QueryRead(query.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
-    require_file_fits(run.tree, CODEBASE, _fit(run), is_code=True)
-    if run.options.rollup:
-        return _collected(run, query)
+    return query
+
+
+def read_code(run: Run, query: str, *, counts_all: bool = True) -> tuple[Context, SeenFiles]:
+    """Return the query with the code rollup, unchanged.
+
+    Collect the code again if our own rollup is out of date. Unless `counts_all`, stop as soon as
+    the code cannot fit.
+
+    Also return what the model will know about each file.
+
+    Raises:
+        PromptTooLong: the code is far longer than the model's window.
+        NotReady: it is missing, empty or not UTF-8; or files changed since the rollup.
+    """
+    require_file_fits(run.tree, CODEBASE, fit_of(run), is_code=True)
+    collect = partial(collect_current_code, run, fit_of(run), counts_all=counts_all)
+    if run.options.rollup or recorded_choice(run.tree):  # of a choice, not of all code
+        return _collected(run, query, collect)
     codebase = read_text(run.tree, CODEBASE)
     if codebase is None:
-        code = collect_current_code(run, _fit(run))
+        code = collect()
         run.emit(MessageLogged(f"there is no {CODEBASE}: collected {code}"))
         return _collected_context(run, query, code)
     if not codebase.strip():
         hint = "collect the code with codeRollup.sh or `code-commit rollup`"
         raise NotReady(f"{CODEBASE} is empty", hint=hint)
-    return _compare_with_rollup(run, Context(query, codebase))
+    return _compare_with_rollup(run, Context(query, codebase), collect)
 
 
 def _collected_context(run: Run, query: str, code: CurrentCode) -> tuple[Context, SeenFiles]:
     return Context(query, code.text), SeenFiles(run, code.text, code.rolled_up)
 
 
-def _collected(run: Run, query: str) -> tuple[Context, SeenFiles]:
+def _collected(
+    run: Run, query: str, collect: Callable[..., CurrentCode]
+) -> tuple[Context, SeenFiles]:
     """Collect the current code with the patterns of the existing rollup.
 
     Raises:
@@ -88,12 +105,14 @@ def _collected(run: Run, query: str) -> tuple[Context, SeenFiles]:
             f"{CODEBASE} was not written by `code-commit rollup`, so --rollup cannot update it",
             hint="update it with your own script, such as codeRollup.sh, and run without --rollup",
         )
-    code = collect_current_code(run, _fit(run), *(patterns or ()))
+    code = collect(*(patterns or ()))
     run.emit(MessageLogged(f"collected {code}"))
     return _collected_context(run, query, code)
 
 
-def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, SeenFiles]:
+def _compare_with_rollup(
+    run: Run, context: Context, collect: Callable[..., CurrentCode]
+) -> tuple[Context, SeenFiles]:
     """Compare the files with the rollup's manifest.
 
     Raises:
@@ -107,7 +126,7 @@ def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, SeenFiles
     if not (changed or created):
         return context, SeenFiles(run, context.codebase, rolled_up)
     if setting == "refresh" and rolled_up.patterns:
-        code = collect_current_code(run, _fit(run), *rolled_up.patterns)
+        code = collect(*rolled_up.patterns)
         difference = f"{describe_difference(changed, created)} since the rollup"
         run.emit(MessageLogged(f"{difference}: collected the code again, {code}"))
         return _collected_context(run, context.query, code)
@@ -123,11 +142,28 @@ def _compare_with_rollup(run: Run, context: Context) -> tuple[Context, SeenFiles
     return context, SeenFiles(run, context.codebase, rolled_up, created=created)
 
 
+def require_unchanged_choice(run: Run) -> None:
+    """Check that the files that a context chose for the rollup are as they were, if that matters.
+
+    A run reads them again anyway.
+
+    Raises:
+        NotReady: one changed, and the settings stop the run.
+    """
+    changed = RolledUp.of(run.tree, read_text(run.tree, CODEBASE) or "").changed()
+    if not changed:
+        return
+    difference = f"changed since the rollup: {join_paths(changed)}"
+    if run.settings.changed_since_rollup == "stop":
+        raise NotReady(difference, hint=FRESH)
+    run.emit(MessageLogged(f"{difference}; the run reads them again"))
+
+
 def _query(run: Run) -> str:
-    query = query_of_flags(run.options, run.root, _fit(run))
+    query = query_of_flags(run.options, run.root, fit_of(run))
     if query is not None:
         return query
-    require_file_fits(run.tree, QUERY, _fit(run), is_code=False)
+    require_file_fits(run.tree, QUERY, fit_of(run), is_code=False)
     query = read_text(run.tree, QUERY)
     if query is None:
         raise NotReady(f"{QUERY} is missing", hint=_DESCRIBE)
@@ -177,10 +213,14 @@ def _is_missing(tree: Tree, path: str) -> bool:
         return False
 
 
-def _fit(run: Run) -> RequireFit:
+def fit_of(run: Run) -> RequireFit:
     """Return the check of a prompt's size; the model's window is looked up when it is used."""
 
     def require_fit(size: PromptSize) -> None:
-        run.model().require_fit(size)
+        model = run.model()
+        try:
+            model.require_fit(size)
+        except NotReady as error:
+            raise PromptTooLong(error.message, hint=error.hint) from error
 
     return require_fit

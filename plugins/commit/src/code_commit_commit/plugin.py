@@ -41,6 +41,22 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             flags=(
                 *QUERY_FLAGS,
                 Flag(("--rollup",), "collect the code again first, as `code-commit rollup` does"),
+                Flag(
+                    ("--context",),
+                    "show all of the code, or what a context chooses for the query (default auto: "
+                    "all if it fits)",
+                    metavar="auto|all|NAME",
+                ),
+                Flag(
+                    ("--context-tokens",), "the most tokens that a context may choose", metavar="N"
+                ),
+                Flag(
+                    ("--files",),
+                    "show these files, and only the names of others; repeatable",
+                    metavar="PATH",
+                    for_people=False,  # only files of the project that a model may read
+                    several=True,
+                ),
                 Flag(("--dry-run",), "show the change as a diff, apply nothing"),
                 Flag(
                     ("--repairs",),

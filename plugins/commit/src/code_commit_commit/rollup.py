@@ -9,12 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from queue import Queue
 from threading import Thread
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from code_commit.plugin_api import NotReady
 from code_commit_commit.left_out import exclude_paths
 from code_commit_commit.rollup_text import LARGEST, UNREADABLE, Batch, Rollup, add, batches
+from code_commit_commit.selected_code import LABEL
 from code_commit_workspace import ProjectTree, Workspace
+
+if TYPE_CHECKING:
+    from code_commit_commit.recorded_rollup import RecordedChoice
+    from code_commit_commit.selected_code import SelectedCode
 
 FOLDER, NAME = "agent-config", "codeRollup.txt"
 MANIFEST = "rollup.json"  # in the state folder
@@ -57,6 +62,43 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
             "exclude": exclude,
         }
         _write_manifest(tree, state, checksum, rollup, members)
+    except OSError as error:
+        raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
+    return rollup
+
+
+def roll_up_choice(
+    workspace: Workspace,
+    code: SelectedCode,
+    choice: RecordedChoice,
+    *,
+    include: Sequence[str],
+    exclude: Sequence[str],
+) -> Rollup:
+    """Write a rollup of the files and the map that a context chose, and its manifest.
+
+    Raises:
+        NotReady: it cannot be written.
+    """
+    tree = workspace.project
+    text, rollup = code.rollup()
+    if code.map:
+        names = f"[{LABEL}]\n{code.map}".encode()
+        rollup.text.add(names)
+        text += names
+    others = [path for path in workspace.files() if path not in rollup.files]
+    members = {
+        "others": others,
+        "include": include,
+        "exclude": exclude,
+        "choice": choice.document,
+    }
+    try:
+        os.makedirs(tree.root / FOLDER, mode=0o700, exist_ok=True)  # noqa: PTH103 - one call
+        with tree.folder(FOLDER) as folder, _replacing(folder, NAME) as file:
+            file.write(text)
+        state = str(workspace.state_folder.relative_to(workspace.root))
+        _write_manifest(tree, state, zlib.crc32(text), rollup, members)
     except OSError as error:
         raise NotReady(f"cannot write {tree.root / FOLDER / NAME}: {error.strerror}") from error
     return rollup
@@ -112,7 +154,7 @@ def _write_manifest(
     state: str,
     checksum: int,
     rollup: Rollup,
-    more: Mapping[str, Sequence[str]],
+    more: Mapping[str, Any],
 ) -> None:
     """Write the manifest to the folder `state`.
 

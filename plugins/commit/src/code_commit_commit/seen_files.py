@@ -71,6 +71,21 @@ class SeenFiles:
         self._digests |= {path: digest(content) for path, content in texts.items()}
         self._returned |= texts
 
+    def knows(self, path: str) -> bool:
+        """Return whether the model knows the text of a file."""
+        return self._digests.get(path) is not None
+
+    def learn(self, texts: Mapping[str, bytes]) -> None:
+        """Note that the codebase of the next prompts has these files, too."""
+        self._digests |= {path: digest(content) for path, content in texts.items()}
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Note that the codebase of the next prompts does not have these files any more."""
+        for path in paths:
+            del self._digests[path]
+            if self._others is not None:
+                self._others |= {path}
+
     @property
     def returned(self) -> str:
         """The files that came back to the model, for the next prompt."""

@@ -6,6 +6,18 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+_CONTEXT = Field(
+    "auto",
+    min_length=1,
+    description='Which code the model sees: "all" of it; what a context of a plugin chooses for '
+    'the query, such as "ranked"; or "auto", which is "ranked" if not all of the code fits.',
+)
+_CONTEXT_TOKENS = Field(
+    None,
+    ge=1,
+    description="The most tokens of code that a context may choose; half of the model's window "
+    "by default, at most 200,000.",
+)
 _REPAIRS = Field(3, ge=0, le=100, description="Maximum number of repairs.")
 
 
@@ -44,6 +56,8 @@ class CommitSettings(BaseModel):
         description='How a response names changes: "files", the name of a format of a plugin such '
         'as "edits", or "auto": "edits" if a file has more than 400 lines, else "files".',
     )
+    context: str = _CONTEXT
+    context_tokens: int | None = _CONTEXT_TOKENS
     prompt_order: Literal["standard", "cached"] = Field(
         "standard",
         description='The order of a prompt: "cached" puts the query and the code before what '
@@ -63,6 +77,9 @@ class CommitOptions(BaseModel):
     query: str | None = None
     query_file: str | None = None
     rollup: bool = False
+    context: str = _CONTEXT
+    context_tokens: int | None = _CONTEXT_TOKENS
+    files: tuple[str, ...] = ()
     dry_run: bool = False
     repairs: int = _REPAIRS
     format: str | None = None

@@ -24,6 +24,7 @@ from code_commit.plugin_api import (
 from code_commit_commit.prompts import Section, file_replacements
 from code_commit_commit.rollup_text import Rollup
 
+CODE = "the code"  # the part of a prompt
 LARGE = 4 << 20  # bytes; less is read before anybody asks whether it fits
 _HEADER = re.compile(rb"\n--- (?P<path>[^\n]{1,4096}) ---(?=\n)")
 _LONGEST_HEADER = 5000  # bytes
@@ -47,7 +48,7 @@ def query_part(query: str) -> PromptPart:
 
 def code_part(codebase: str) -> PromptPart:
     """Return the code as a part of a prompt. The hint names its largest folders."""
-    part = PromptPart.of("the code", codebase)
+    part = PromptPart.of(CODE, codebase)
     return replace(
         part,
         hint=partial(_hint_about_code, lambda: largest_folders([codebase.encode()]), part.tokens),
@@ -82,7 +83,7 @@ def require_file_fits(tree: Tree, path: str, require_fit: RequireFit, *, is_code
         require_fit(PromptSize.of_file(tree, path, "the query"))
         return
     hint = partial(_hint_about_code, lambda: largest_folders(_pieces(tree, path, size)))
-    require_fit(PromptSize.of_file(tree, path, "the code", hint))
+    require_fit(PromptSize.of_file(tree, path, CODE, hint))
 
 
 def require_code_fits(rollup: Rollup, require_fit: RequireFit) -> None:
@@ -94,7 +95,7 @@ def require_code_fits(rollup: Rollup, require_fit: RequireFit) -> None:
     tokens, size = rollup.tokens, rollup.size
     sizes = ((path, end - begin) for path, (begin, end) in rollup.files.items())
     hint = partial(_hint_about_code, lambda: _largest(sizes), tokens)
-    require_fit(PromptSize(tokens, [PromptPart("the code", tokens, size, hint)]))
+    require_fit(PromptSize(tokens, [PromptPart(CODE, tokens, size, hint)]))
 
 
 def require_fit_of(context: CheckContext) -> RequireFit:

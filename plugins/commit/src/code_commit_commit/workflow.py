@@ -15,24 +15,20 @@ from code_commit.plugin_api import (
     count_of,
 )
 from code_commit_commit.attempt import Attempt
+from code_commit_commit.beginning import Beginning, begin
 from code_commit_commit.endings import failed, passed, preview, tampered
-from code_commit_commit.formats import choose_format
-from code_commit_commit.inputs import read_context, warn_of_uncommitted_changes
-from code_commit_commit.instructions import read_instructions
+from code_commit_commit.inputs import warn_of_uncommitted_changes
 from code_commit_commit.kept_form import KeptForms
 from code_commit_commit.prompts import build_end
 from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements
-from code_commit_commit.request import Prompts
-from code_commit_commit.validation import read_changes
+from code_commit_commit.validation import malformed_is_refused, read_changes
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Model, Run
-    from code_commit_commit.formats import ChosenFormat
+    from code_commit.plugin_api import Completion, Model, Run
     from code_commit_commit.git_commit import GitCommit
     from code_commit_commit.prompts import Context
     from code_commit_commit.request import Prompt
-    from code_commit_commit.seen_files import SeenFiles
 
 
 def commit(run: Run) -> Result:
@@ -40,29 +36,27 @@ def commit(run: Run) -> Result:
 
     Raises:
         NotReady: the query, the rollup or build.sh is missing, files changed since the rollup, the
-            instructions of a plugin are broken, its response format is not installed, the prompt
-            does not fit into the model's window, or git could not commit.
+            instructions or the context of a plugin are broken, the context or the response format
+            is not installed, the prompt does not fit into the model's window, or git could not
+            commit.
         LimitReached: the next prompt exceeds the window, or its call could pass `--max-cost`; the
             message names a red build.
         ResponseRefused: no response was applied: the last one is not usable, changes a path that is
             not allowed or a file that changed in the meantime, or contains a key; or the code of
             the response format failed.
-        UsageError: `--format` names a format that is not installed.
+        UsageError: a flag names a format, a context or a file that is not there.
     """
-    context, seen = read_context(run)
-    response_format = choose_format(run, context.codebase)
-    prompts = Prompts(run, context, response_format, read_instructions(run))
-    prompt = prompts.initial()
+    start = begin(run)
+    prompt, seen = start.prompt, start.seen
     model = run.model()
-    model.require_fit(prompt.size)
-    git = _git_commit(run, context.query, model.name)
+    git = _git_commit(run, start.context.query, model.name)
     warn_of_uncommitted_changes(run)
     if run.settings.build_untouched == "before":
         _require_green(run)
         seen.renew()
-    _keep_inputs(run, context)
+    _keep_inputs(run, start.context)
 
-    attempts = _Attempts(run, model, response_format, seen)
+    attempts = _Attempts(run, model, start)
     attempt, repetition = Attempt(), Repetition()
     while True:
         with (
@@ -78,27 +72,22 @@ def commit(run: Run) -> Result:
         is_repeated = repetition.notice(attempt.response, attempt.refusal, applied=attempt.applied)
         if is_repeated or attempt.number > run.options.repairs:
             break
-        prompt = prompts.repair(attempt.failure(seen.returned), attempts.replacements.latest)
+        prompt = start.prompts.repair(attempt.failure(seen.returned), attempts.replacements.latest)
     return failed(run, attempt, attempts.replacements, repetition.noticed)
 
 
 class _Attempts:
     """Makes the attempts of a run, and knows what they changed."""
 
-    def __init__(
-        self,
-        run: Run,
-        model: Model,
-        response_format: ChosenFormat,
-        seen: SeenFiles,
-    ) -> None:
+    def __init__(self, run: Run, model: Model, start: Beginning) -> None:
         self._run = run
         self._model = model
-        self._format = response_format
-        self._seen = seen
+        self._format = start.response_format
+        self._seen = start.seen
+        self._prompts = start.prompts
         self._forms = KeptForms(run)
-        self._watch = response_format.watch(run.max_files)
-        self.replacements = Replacements(run, seen)
+        self._watch = start.prompts.watch(self._format.watch(run.max_files))
+        self.replacements = Replacements(run, self._seen)
 
     def make(self, prompt: Prompt, attempt: Attempt) -> Attempt:
         """Ask, and apply the response and build, unless it is refused or the run writes nothing."""
@@ -119,13 +108,27 @@ class _Attempts:
         Raises:
             ResponseRefused: they may not be applied.
         """
-        completion = self._model.complete(
-            prompt.request, label=prompt.label, watch=self._watch, parts=prompt.parts
-        )
-        attempt.response = completion.text
+        prompt, completion = self._complete(prompt, attempt)
         attempt.changes = read_changes(
             completion, self._run, self._format, prompt.shown, self._seen, self._forms
         )
+
+    def _complete(self, prompt: Prompt, attempt: Attempt) -> tuple[Prompt, Completion]:
+        """Ask, and ask again with the files that a response requests instead of changing any.
+
+        Raises:
+            ResponseRefused: a request is malformed.
+        """
+        following: Prompt | None = prompt
+        while following:
+            prompt = following
+            completion = self._model.complete(
+                prompt.request, label=prompt.label, watch=self._watch, parts=prompt.parts
+            )
+            attempt.response = completion.text
+            with malformed_is_refused(completion, self._run):
+                following = self._prompts.following(prompt, completion)
+        return prompt, completion
 
     def _build(self, attempt: Attempt) -> None:
         """Run `build.sh`, if it can run on the files as they are."""

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Record, Usage, process_ending, read_records
+from code_commit.plugin_api import (
+    Record,
+    Usage,
+    describe_context,
+    process_ending,
+    read_records,
+)
 from code_commit_history.cost import Cost
 
 
@@ -59,6 +65,23 @@ class Applied:
     seq: int
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The files that a context chose for a prompt, if the model did not see all of them.
+
+    `cause` is "query", "request" or "failure"; `line` is for people.
+    """
+
+    context: str
+    cause: str
+    reason: str
+    files: tuple[str, ...]
+    total: int
+    mapped: int
+    tokens: int
+    line: str
+
+
 @dataclass(slots=True)
 class Story:
     """The calls, processes and changes of a run, each in order."""
@@ -67,6 +90,7 @@ class Story:
     processes: list[Process] = field(default_factory=list)
     applied: list[Applied] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
+    contexts: list[Chosen] = field(default_factory=list)
 
     @property
     def cost(self) -> Cost:
@@ -123,6 +147,8 @@ class _Reader:
                     seq=record.seq,
                 )
             )
+        elif record.kind == "context.chosen":
+            self.story.contexts.append(_chosen(data))
         elif record.kind == "message":
             self.story.messages.append(str(data["text"]))
 
@@ -150,6 +176,19 @@ def _finished(call: Call, data: Mapping[str, Any]) -> Call:
         cost=cost,
         response=data.get("response"),
         error=error,
+    )
+
+
+def _chosen(data: Mapping[str, Any]) -> Chosen:
+    return Chosen(
+        context=str(data["context"]),
+        cause=str(data["cause"]),
+        reason=str(data["reason"]),
+        files=tuple(map(str, data["files"])),
+        total=int(data["total"]),
+        mapped=int(data["mapped"]),
+        tokens=int(data["tokens"]),
+        line=describe_context(data),
     )
 
 

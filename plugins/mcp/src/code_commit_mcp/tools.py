@@ -63,10 +63,13 @@ class ServedTool:
             if value is None or value is False:
                 continue
             flag = self.flags.get(name)
+            values = value if isinstance(value, list) else [value]
             if flag is None:
-                positional += value if isinstance(value, list) else [str(value)]
+                positional += map(str, values)
+            elif value is True:
+                words.append(flag)
             else:
-                words.append(flag if value is True else f"{flag}={value}")
+                words += [f"{flag}={one}" for one in values]
         if positional:
             words += ["--", *positional]
         return words
@@ -120,8 +123,16 @@ def _argument(flag: Flag) -> str:
 
 
 def _property(flag: Flag) -> dict[str, Any]:
-    kind = "boolean" if flag.metavar is None else "string"
-    return {"type": kind, "description": flag.help}
+    if flag.metavar is None:
+        return {"type": "boolean", "description": flag.help}
+    if flag.several:
+        return {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "description": flag.help,
+        }
+    return {"type": "string", "description": flag.help}
 
 
 def _long(names: Sequence[str]) -> str:

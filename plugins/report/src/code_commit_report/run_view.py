@@ -5,7 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 
-from code_commit.plugin_api import Record, Usage, is_build, process_ending, process_passed
+from code_commit.plugin_api import (
+    Record,
+    Usage,
+    describe_context,
+    is_build,
+    join_paths,
+    process_ending,
+    process_passed,
+)
 from code_commit_report.fields import (
     Data,
     integer_of,
@@ -18,12 +26,14 @@ from code_commit_report.fields import (
 from code_commit_report.findings import FindingView, findings_in
 from code_commit_report.views import CallView, ChangeView, Chapter, NoteView, ProcessView, StepView
 
+_SHOWN_FILES = 200  # of a context
 # `RunView` has a method for each kind.
 _KINDS = frozenset(
     {
         "run.started",
         "run.finished",
         "query.read",
+        "context.chosen",
         "attempt.started",
         "call.started",
         "call.retried",
@@ -138,6 +148,16 @@ class RunView:
 
     def _query_read(self, _: Record, data: Data) -> None:
         self.query = text_of(data, "query")
+
+    def _context_chosen(self, record: Record, data: Data) -> None:
+        text = describe_context(data)
+        if reason := text_of(data, "reason"):
+            text += f" ({reason})"
+        self._note(record.time, f"{text}: {join_paths(texts_of(data, 'files'), _SHOWN_FILES)}")
+        for row in objects_of(data, "left_out"):
+            self._note(
+                record.time, f"not shown: {text_of(row, 'path')}: {text_of(row, 'reason')}", "bad"
+            )
 
     def _attempt_started(self, record: Record, data: Data) -> None:
         chapter = Chapter(f"Attempt {integer_of(data, 'number') or len(self._attempts) + 1}")

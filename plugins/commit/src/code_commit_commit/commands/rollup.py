@@ -7,6 +7,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping, Sequence
 
 from code_commit.plugin_api import ExitCode, Host, UsageError, count_of, printable
+from code_commit_commit.commands.rollup_of_choice import rollup_of_choice
+from code_commit_commit.contexts import ALL
 from code_commit_commit.left_out import DEFAULT_REASONS
 from code_commit_commit.rollup import FOLDER, NAME, roll_up
 
@@ -35,6 +37,21 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="PATTERN",
         help="leave out matching files, or with ! in front include them again; can be repeated",
     )
+    parser.add_argument(
+        "--context",
+        default=ALL,
+        metavar="NAME",
+        help="collect only what this context chooses for the query, such as ranked",
+    )
+    parser.add_argument(
+        "--context-tokens",
+        type=int,
+        metavar="N",
+        help="the most tokens that the context may choose (default 100,000)",
+    )
+    query = parser.add_mutually_exclusive_group()
+    query.add_argument("--query", metavar="TEXT", help="the query of the context")
+    query.add_argument("--query-file", metavar="FILE", help="read the query from a file")
     parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
@@ -42,9 +59,16 @@ def rollup(host: Host, arguments: Namespace) -> int:
     """Write `agent-config/codeRollup.txt`; print its size on stderr.
 
     Raises:
-        UsageError: a pattern is malformed.
+        UsageError: a pattern is malformed, or no plugin offers the context.
         NotReady: there is no git repository, another run holds the lock, or no file matches.
     """
+    if arguments.context != ALL:
+        return rollup_of_choice(host, arguments)
+    if arguments.context_tokens or arguments.query is not None or arguments.query_file:
+        raise UsageError(
+            "--context-tokens, --query and --query-file need --context",
+            hint="for example `--context ranked`",
+        )
     gc.disable()  # the records of many files live to the end: a collection only costs
     with host.workspace(writes=True) as workspace:
         try:

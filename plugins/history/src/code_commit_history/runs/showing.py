@@ -7,12 +7,15 @@ import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Any
 
-from code_commit.plugin_api import ExitCode, Host, duration, find_run
+from code_commit.plugin_api import ExitCode, Host, duration, find_run, join_paths
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.runs import words
 from code_commit_history.runs.listing import document_of
-from code_commit_history.story import Call, Process, Story, read_story
+from code_commit_history.story import Call, Chosen, Process, Story, read_story
+
+_SHOWN_FILES = 50  # of a context
 
 
 def show(host: Host, arguments: argparse.Namespace) -> int:
@@ -29,6 +32,7 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
             "calls": [asdict(call) for call in story.calls],
             "processes": [asdict(process) for process in story.processes],
             "changes": [asdict(applied) for applied in story.applied],
+            "contexts": [_context(chosen) for chosen in story.contexts],
             "folder": str(summary.folder),
             "files": files,
         }
@@ -36,6 +40,12 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
         return ExitCode.REACHED
     for line in _head(summary, story):
         host.out.line(line)
+    if story.contexts:
+        host.out.line()
+        host.out.line("files that the model saw")
+        for chosen in story.contexts:
+            reason = f" ({chosen.reason})" if chosen.reason else ""
+            host.out.line(f"    {chosen.line}{reason}: {join_paths(chosen.files, _SHOWN_FILES)}")
     if story.calls:
         host.out.line()
         host.out.line("calls")
@@ -91,6 +101,10 @@ def _head(summary: PastRun, story: Story) -> Iterator[str]:
     yield f"  command   code-commit {arguments}".rstrip()
     for message in story.messages:
         yield f"  message   {message}"
+
+
+def _context(chosen: Chosen) -> dict[str, Any]:
+    return {name: value for name, value in asdict(chosen).items() if name != "line"}
 
 
 def _call(call: Call) -> tuple[str, ...]:
