@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +27,8 @@ LINES = st.lists(
         f"~~~typescript\n{CODE}~~~~\n",
         f"  ```typescript\n{CODE}  ```\n",
         f"````typescript\n{CODE}````\n",
+        f"```\n{CODE}```",
+        f"Here:\n```javascript\n{CODE}```\n",
     ],
 )
 def test_the_block_is_found(reply: str) -> None:
@@ -35,8 +40,8 @@ def test_the_block_is_found(reply: str) -> None:
     [
         ("", "has no TypeScript code block"),
         (CODE, "has no TypeScript code block"),
-        (f"```\n{CODE}```", "has no TypeScript code block"),
-        (f"```javascript\n{CODE}```", "has no TypeScript code block"),
+        (f"```\n{CODE}```\n```\n{CODE}```", "has no TypeScript code block"),
+        (f"```python\n{CODE}```", "has no TypeScript code block"),
         (f"```markdown\n```typescript\n{CODE}", "has no TypeScript code block"),
         (f"```typescript\n{CODE}", "no closing line"),
         (f"````typescript\n{CODE}```\n", "no closing line"),
@@ -56,6 +61,42 @@ def test_the_code_is_unchanged(before: list[str], code: list[str], after: list[s
     assert code_of(reply) == (block or "\n")
 
 
+WORDS = st.text("ab` '\"/*{}$=(\\", max_size=6)
+FENCES = st.sampled_from(["```", "```sh", "  ```", "````"])
+
+
+@given(st.lists(WORDS | FENCES, max_size=6), st.sampled_from(["```", "````"]))
+def test_fences_in_a_template_literal_are_its_text(text: list[str], fence: str) -> None:
+    """What stands before and after the literal is as it was, and so is what the literal means."""
+    written = [
+        line if line.lstrip(" ").startswith("```") else re.sub(r"[`$\\]", r"\\\g<0>", line)
+        for line in text
+    ]
+    before = "const quoted = [/`/, '`', \"`\"]; // `\n/* `\n*/ const text = `\n"
+    literal = "\n".join([*written, ""])
+    after = "${[{ a: `b` }]}`;\n"
+    code = code_of(f"```typescript\n{before}{literal}{after}```\nIt's `done`.\n")
+    assert code.startswith(before)
+    assert code.endswith(after)
+    body = code.removeprefix(before).removesuffix(after)
+    assert not re.search(r"(?<!\\)(?:\\\\)*`", body)
+    assert re.sub(r"\\(.)", r"\1", body) == "\n".join([*text, ""])
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["```ts", "`"] * 30_000,
+        ["```ts", *["(/["] * 30_000, "(/[" * 30_000, "'\\'" * 30_000, "```"],
+        ["```", "```"] * 50_000,
+    ],
+    ids=["literals", "expressions", "blocks"],
+)
+def test_a_long_reply_is_read_in_linear_time(lines: list[str]) -> None:
+    with contextlib.suppress(MalformedAnswer):
+        code_of("\n".join(lines))
+
+
 @given(
     st.lists(
         st.sampled_from(["```", "```typescript", "````", "~~~", "text", "", "  ```"]), max_size=12
@@ -66,4 +107,5 @@ def test_any_reply_is_an_answer_or_malformed(lines: list[str]) -> None:
         code = code_of("\n".join(lines))
     except MalformedAnswer:
         return
-    assert "```typescript\n" + code in "\n".join(lines) + "\n" or not code.strip()
+    opened = [f"{fence}\n{code}" for fence in ("```typescript", "```", "````", "~~~")]
+    assert any(block in "\n".join(lines) + "\n" for block in opened) or not code.strip()

@@ -46,6 +46,31 @@ def test_the_function_can_be_defined_in_several_forms(script, whole: str) -> Non
     assert script.run(whole, whole=True) == "x"
 
 
+@pytest.mark.parametrize(
+    "whole",
+    [
+        "async function agent_code() { BODY }\nagent_code();",
+        "const r = await agent_code();\nconsole.log(r);\nasync function agent_code() { BODY }",
+        "export default async function agent_code() { BODY }\nagent_code().then(console.log);",
+        "export const agent_code = async () => { BODY };\n(async () => { await agent_code(); })();",
+        "let agent_code = async (n = 1) => { if (n) return agent_code(n - 1); BODY };\nagent_code();",
+        "function agent_code() { console.log('ran'); return 'x'; }\nagent_code();",
+    ],
+)
+def test_a_call_of_the_code_itself_is_the_only_one(script, whole: str) -> None:
+    printed: list[str] = []
+    code = whole.replace("BODY", "await list(); console.log('ran'); return 'x';")
+    assert script.run(code, whole=True, printed=printed) == "x"
+    assert printed.count("ran") == 1
+
+
+@pytest.mark.parametrize("name", ["async function agent_code()", "const agent_code = async () =>"])
+def test_a_failed_call_of_the_code_itself_is_described(script, name: str) -> None:
+    with pytest.raises(ScriptFailed, match=r"Error: boom\n.*agent_code\.ts:2:9") as failed:
+        script.run(f"{name} {{\n  throw new Error('boom');\n}}\nagent_code();", whole=True)
+    assert "agent$code" not in str(failed.value)
+
+
 def test_printed_output_arrives_line_by_line(script) -> None:
     printed: list[str] = []
     script.run(

@@ -23,12 +23,12 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")  # valid for every service an
 class Toolbox:
     """Tools by name, and the default limits.
 
-    `of_servers` are the names of the tools of MCP servers.
+    `added` are the names of the tools of plugins and MCP servers.
     """
 
     tools: Mapping[str, Tool]
     settings: ToolboxSettings
-    of_servers: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
     def only(self, names: Iterable[str]) -> dict[str, Tool]:
         """Return the tools of an allowlist, in its order.
@@ -73,18 +73,15 @@ def open_toolbox(run: Run, *, todo: str | None = None) -> Toolbox:
             _report(run, source, f"the tool name {tool.name!r} belongs to the toolbox")
         else:
             offers.setdefault(tool.name, []).append((source, tool))
-    server_names = []
     for name, claims in offers.items():
         if len(claims) == 1:
-            [(source, tool)] = claims
+            [(_, tool)] = claims
             tools[name] = tool
-            if source.startswith(_SERVER):
-                server_names.append(name)
             continue
         rivals = sorted({source for source, _ in claims})
         for source in rivals:
             _report(run, source, f"the tool name {name!r} is claimed by {' and '.join(rivals)}")
-    return Toolbox(tools, settings, tuple(server_names))
+    return Toolbox(tools, settings, tuple(name for name in offers if name in tools))
 
 
 def _tool_problem(tool: Any) -> str:

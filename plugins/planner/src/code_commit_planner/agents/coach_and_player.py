@@ -209,7 +209,7 @@ class _Loop:
             prompt = fill(prompts.PLAYER_FEEDBACK, token=self.run.token, feedback=feedback)
         return self._agent(
             "player",
-            allow=(*PLAYER_TOOLS, *self.toolbox.of_servers),
+            allow=(*PLAYER_TOOLS, *self.toolbox.added),
             system=prompts.PLAYER_SYSTEM,
             turn=prompts.PLAYER_TURN,
             prompt=prompt,

@@ -57,7 +57,7 @@ class Guard:
         reason = f"{FOLDER} and the requirements belong to the program; write todos with todo_write"
         for name in _WRITING:
             tools[name] = _limited(tools[name], self._is_free, reason)
-        for name in ("shell", *toolbox.of_servers):
+        for name in ("shell", *toolbox.added):
             tools[name] = self._guarded(tools[name], agent, writes)
         return replace(toolbox, tools=tools)
 

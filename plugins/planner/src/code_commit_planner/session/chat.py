@@ -28,7 +28,7 @@ def chat(run: Run) -> Result:
     """
     toolbox = open_toolbox(run)
     run.model("player")  # report a missing key now, not after the first words
-    tools = (*PLAYER_TOOLS, *toolbox.of_servers)
+    tools = (*PLAYER_TOOLS, *toolbox.added)
     system = fill(CHAT_SYSTEM, codepath=legible(str(run.root)))
     history = _offer_to_continue(run)
     if isinstance(history, Event):

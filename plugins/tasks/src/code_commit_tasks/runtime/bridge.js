@@ -76,6 +76,19 @@ function namedArguments(tool, parameters, values) {
   );
 }
 
+// The answer may call its function itself, which is then the call. Calls with arguments are the function's own.
+function once(called) {
+  let first;
+  return function (...values) {
+    if (values.length > 0) return called.apply(this, values);
+    if (first === undefined) {
+      first = (async () => called.call(this))();
+      first.catch(() => {}); // it is reported when the host's call ends
+    }
+    return first;
+  };
+}
+
 function failure(error) {
   const isError = error instanceof Error;
   const text = isError ? `${error.name}: ${error.message}` : inspect(error);
@@ -88,6 +101,7 @@ for (const each of functions) {
   Object.defineProperty(globalThis, each.name, { value: callable(each), configurable: true, writable: true });
 }
 const key = Symbol.for("agent_code");
+globalThis[Symbol.for("agent_code.once")] = (called) => typeof called === "function" ? once(called) : called;
 try {
   await import(answer);
   if (typeof globalThis[key] !== "function") throw new TypeError("the answer has no function agent_code");

@@ -21,6 +21,15 @@ _EXPORT = (
     '\n;Object.defineProperty(globalThis, Symbol.for("agent_code"), '
     '{ value: typeof agent_code === "function" ? agent_code : undefined });\n'
 )
+# The first line: if the answer calls its function itself, this is the only call. The line fails if
+# the name is no function yet, or does not exist.
+_ONCE = 'globalThis[Symbol.for("agent_code.once")]'
+_CALL_ONCE = f"try {{ agent_code = {_ONCE}(agent_code); }} catch {{}}\n"
+# A constant cannot be replaced, so it gets another name, of the same length.
+_CALL_CONSTANT_ONCE = f"var agent_code = {_ONCE}((...values) => agent$code(...values));\n"
+_CONSTANT = re.compile(r"^(\s*(?:export\s+)?(?:const|let|var)\s+)agent_code\b", re.MULTILINE)
+_OWN_CALL = re.compile(r"\bagent_code\s*\(")
+_LINE = re.compile(r"(?<=agent_code\.ts:)\d+")
 _ADDRESS = re.compile(r"data:application/typescript;base64,[A-Za-z0-9+/=.]*")
 _BRIDGE = "/bridge.js:"  # marks a frame of the bridge, which is left out
 _PLACE = re.compile(r":(\d+):\d+\s*$")  # a line and a column
@@ -155,7 +164,7 @@ class _Exchange:
     def _begin(self) -> None:
         self._started = True
         self.process.bind()
-        source = (self.code + _EXPORT).encode("utf-8", "replace")
+        source = (_called_once(self.code) + _EXPORT).encode("utf-8", "replace")
         address = _MEDIA_TYPE + base64.b64encode(source).decode()
         functions = [asdict(function) for function in self.functions]
         self._send({"answer": address, "functions": functions})
@@ -205,6 +214,13 @@ class _Exchange:
         if words := _shown(stderr).strip():
             text += f"\n{words}"
         return ScriptFailed(text, "ended")
+
+
+def _called_once(code: str) -> str:
+    """Return code with one more line in front, by which the function runs at most once."""
+    if _CONSTANT.search(code) and _OWN_CALL.search(code):
+        return _CALL_CONSTANT_ONCE + _CONSTANT.sub(r"\1agent$code", code, count=1)
+    return _CALL_ONCE + code
 
 
 def _read(message: bytes) -> Any:
@@ -274,6 +290,10 @@ def _valid_text(value: object) -> str:
 
 
 def _shown(text: str) -> str:
-    """Replace the `data:` URL of the answer, which contains all its text, with a short name."""
-    lines = _ADDRESS.sub("agent_code.ts", text).split("\n")
+    """Replace the `data:` URL of the answer, which contains all its text, with a short name.
+
+    Count its lines without the one that we put in front.
+    """
+    text = _ADDRESS.sub("agent_code.ts", text).replace("agent$code", "agent_code")
+    lines = _LINE.sub(lambda line: str(max(1, int(line[0]) - 1)), text).split("\n")
     return "\n".join(line for line in lines if _BRIDGE not in line)[:_LONGEST_REASON].rstrip("\n")
