@@ -20,10 +20,18 @@ from code_commit_commit.commands.first_build import (
 _MISSING = re.compile(
     r"No module named|is not installed|are not installed|has no (?:pytest|Django)"
     r"|Couldn't import Django|command not found|: not found$|[Cc]annot find (?:module|package)"
-    r"|[Cc]ould not find gem|no required module provides|No such file or directory: 'pytest'",
+    r"|[Cc]ould not find gem|no required module provides|\bImportError: "
+    # Plugins of pytest are missing.
+    r"|^E +fixture '\w+' not found|: error: unrecognized arguments: --|during collection !",
     re.MULTILINE,
 )
 _NO_PYTHON = re.compile(r"No interpreter found for")  # of uv
+# A program that no command of ours installs, because it belongs to the machine.
+_NO_PROGRAM = re.compile(
+    r"^(?:build\.sh: (\S+) is not installed$|make: (\S+): No such file or directory"
+    r"|.*: line \d+: (\S+): command not found$)",
+    re.MULTILINE,
+)
 _HEADING = re.compile(r"^== (.+)$", re.MULTILINE)
 
 
@@ -47,6 +55,16 @@ def installing(parts: Sequence[Part], build: FirstBuild) -> str:
         if part.install in build.output or _MISSING.search(build.output):
             return part.typed_install
     return ""
+
+
+def next_step(parts: Sequence[Part], build: FirstBuild) -> str:
+    """Return what a person should do after a failed build."""
+    if command := installing(parts, build):
+        return command
+    if found := _NO_PROGRAM.search(build.output):
+        program = found[1] or found[2] or found[3]
+        return f"install {program}, then run {build.typed}"
+    return build.typed
 
 
 def fix(
