@@ -26,11 +26,19 @@ _MISSING = re.compile(
     re.MULTILINE,
 )
 _NO_PYTHON = re.compile(r"No interpreter found for")  # of uv
-# A program that no command of ours installs, because it belongs to the machine.
 _NO_PROGRAM = re.compile(
     r"^(?:build\.sh: (\S+) is not installed$|make: (\S+): No such file or directory"
     r"|.*: line \d+: (\S+): command not found$)",
     re.MULTILINE,
+)
+# Programs that belong to the machine: no command of ours installs them.
+_OF_THE_MACHINE = frozenset(
+    [
+        *("autoreconf", "c++", "cargo", "cc", "clang", "cmake", "g++", "gcc", "make", "meson"),
+        *("bun", "deno", "node", "npm", "npx", "pdm", "pipenv", "poetry", "python3", "uv"),
+        *("bundle", "composer", "dotnet", "go", "java", "just", "mix", "mvn", "php", "ruby"),
+        *("rake", "swift"),
+    ]
 )
 _HEADING = re.compile(r"^== (.+)$", re.MULTILINE)
 
@@ -47,6 +55,8 @@ def installing(parts: Sequence[Part], build: FirstBuild) -> str:
     """Return the command that installs what a failed build lacks, or ""."""
     if _NO_PYTHON.search(build.output):
         return "uv python install"
+    if _missing_program(build) in _OF_THE_MACHINE:
+        return ""
     headings = _HEADING.findall(build.output)
     for part in parts:
         failed = len(parts) == 1 or headings[-1:] == [str(part)]
@@ -61,10 +71,14 @@ def next_step(parts: Sequence[Part], build: FirstBuild) -> str:
     """Return what a person should do after a failed build."""
     if command := installing(parts, build):
         return command
-    if found := _NO_PROGRAM.search(build.output):
-        program = found[1] or found[2] or found[3]
+    if program := _missing_program(build):
         return f"install {program}, then run {build.typed}"
     return build.typed
+
+
+def _missing_program(build: FirstBuild) -> str:
+    found = _NO_PROGRAM.search(build.output)
+    return next(filter(None, found.groups())) if found else ""
 
 
 def fix(
