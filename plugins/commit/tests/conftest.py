@@ -137,3 +137,52 @@ def build() -> Callable[..., Finished]:
         return Finished(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+RECORDED = '#!/bin/sh\necho "$(basename "$0") $*" >> {calls}\necho "{output}"\n'
+USUAL = (
+    "bash",
+    "sh",
+    "env",
+    "dirname",
+    "basename",
+    "find",
+    "grep",
+    "awk",
+    "rm",
+    "pwd",
+    "xargs",
+    "cat",
+    "head",
+)
+
+
+@dataclass(frozen=True)
+class Stubs:
+    """Programs that record how they are called, on a PATH with nothing else but shell tools."""
+
+    folder: Path
+    calls: Path
+
+    @property
+    def path(self) -> str:
+        return str(self.folder)
+
+    def add(self, *names: str, output: str = "") -> None:
+        for name in names:
+            program = self.folder / name
+            program.write_text(RECORDED.format(calls=self.calls, output=output))
+            program.chmod(0o755)
+
+    def called(self) -> list[str]:
+        return self.calls.read_text().splitlines() if self.calls.exists() else []
+
+
+@pytest.fixture
+def stubs(tmp_path):
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in USUAL:
+        if found := shutil.which(name):
+            (folder / name).symlink_to(found)
+    return Stubs(folder, tmp_path / "calls")

@@ -5,10 +5,7 @@ no test.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -17,55 +14,6 @@ UNITTEST = (
     "import unittest\nclass T(unittest.TestCase):\n    def test_f(self): self.assertEqual(1, 1)\n"
 )
 JAVA_TEST = "class ATest {}\n"
-RECORDED = '#!/bin/sh\necho "$(basename "$0") $*" >> {calls}\necho "{output}"\n'
-USUAL = (
-    "bash",
-    "sh",
-    "env",
-    "dirname",
-    "basename",
-    "find",
-    "grep",
-    "awk",
-    "rm",
-    "pwd",
-    "xargs",
-    "cat",
-    "head",
-)
-
-
-@dataclass(frozen=True)
-class Stubs:
-    """Programs that record how they are called, on a PATH with nothing else but shell tools."""
-
-    folder: Path
-    calls: Path
-
-    @property
-    def path(self) -> str:
-        return str(self.folder)
-
-    def add(self, *names: str, output: str = "") -> None:
-        for name in names:
-            program = self.folder / name
-            program.write_text(RECORDED.format(calls=self.calls, output=output))
-            program.chmod(0o755)
-
-    def called(self) -> list[str]:
-        return self.calls.read_text().splitlines() if self.calls.exists() else []
-
-
-@pytest.fixture
-def stubs(tmp_path):
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name in USUAL:
-        if found := shutil.which(name):
-            (folder / name).symlink_to(found)
-    return Stubs(folder, tmp_path / "calls")
-
-
 MAVEN_TEST = {"pom.xml": "", "src/test/java/ATest.java": JAVA_TEST}
 GRADLE_TEST = {"build.gradle": "", "src/test/java/ATest.java": JAVA_TEST}
 MESON_TEST = {"meson.build": "", "test_m.c": ""}

@@ -76,7 +76,7 @@ CMAKE_TESTS = Language(
     "No tests were found",
 )
 MAKE = Language(
-    "make test",
+    "C (make test)",
     {"Makefile": "all: m\nm: test_m.c m.h\n\tcc -o m test_m.c\ntest: m\n\t./m\n", "m.h": "#define F 1\n", "test_m.c": C_TEST},
     {"m.h": "#define F 2\n"},
     {},

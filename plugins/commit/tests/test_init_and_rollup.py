@@ -81,7 +81,7 @@ def test_the_build_for_an_unknown_language_fails(tmp_path):
     (project.root / "build.sh").unlink()
     finished = project.command("init")
     assert finished.exit_code == 1
-    assert "build.sh is for an unknown language" in finished.stderr
+    assert "build.sh fails until you add the commands that check this project" in finished.stderr
     assert "build.sh: add the commands that build and test this project" in finished.stderr
     assert finished.stderr.endswith("Next: ./build.sh\n")
 

@@ -10,7 +10,7 @@ from code_commit_commit.build_scripts.c_tools import c_part, configured_part, ma
 from code_commit_commit.build_scripts.folder import Folder
 from code_commit_commit.build_scripts.javascript import builds_nothing, javascript
 from code_commit_commit.build_scripts.others import DOCUMENTS, OTHERS
-from code_commit_commit.build_scripts.own_commands import own_command, own_part
+from code_commit_commit.build_scripts.own_commands import OwnCommand, own_command, own_part
 from code_commit_commit.build_scripts.part import Part
 from code_commit_commit.build_scripts.pipelines import Pipeline, find_pipeline
 from code_commit_commit.build_scripts.python import python, python_scripts
@@ -31,6 +31,11 @@ class Gate:
     not_covered: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it covers everything that it should: otherwise a person must decide first."""
+        return bool(self.parts) and not self.not_covered
+
 
 def find_gate(top: Folder) -> Gate:
     """Return what builds and tests the project.
@@ -40,8 +45,9 @@ def find_gate(top: Folder) -> Gate:
     """
     remarks: list[str] = []
     pipeline = find_pipeline(top)
-    parts = _language_parts(top, pipeline)
-    if own := own_command(top, remarks):
+    own = own_command(top, remarks)
+    parts = _language_parts(top, pipeline, own)
+    if own:
         replaced = [part for part in parts if set(part.families) <= set(own.families)]
         parts = [own_part(own, replaced), *(part for part in parts if part not in replaced)]
     if not parts:
@@ -51,15 +57,15 @@ def find_gate(top: Folder) -> Gate:
     return Gate(tuple(parts), tuple(not_covered(top, parts)), tuple(remarks))
 
 
-def _language_parts(top: Folder, pipeline: Pipeline) -> list[Part]:
-    top_parts = _with_manifest(top, pipeline)
+def _language_parts(top: Folder, pipeline: Pipeline, own: OwnCommand | None) -> list[Part]:
+    top_parts = _with_manifest(top, pipeline, own)
     covered = {family for part in top_parts for family in part.families}
     below: list[Part] = []
     folders: Iterable[Folder] = top.folders
     for _ in range(_DEEPEST):
         folders = [folder for folder in folders if not is_skipped(folder.path.rpartition("/")[2])]
         for folder in folders:
-            parts = _with_manifest(folder, pipeline)
+            parts = _with_manifest(folder, pipeline, own)
             below += (
                 replace(part, folder=folder.path)
                 for part in parts
@@ -71,11 +77,11 @@ def _language_parts(top: Folder, pipeline: Pipeline) -> list[Part]:
     return top_parts + below
 
 
-def _with_manifest(folder: Folder, pipeline: Pipeline) -> list[Part]:
+def _with_manifest(folder: Folder, pipeline: Pipeline, own: OwnCommand | None) -> list[Part]:
     found = [
         compiled.rust(folder),
         compiled.go(folder),
-        python(folder, pipeline),
+        python(folder, pipeline, own),
         javascript(folder),
         compiled.maven(folder),
         compiled.gradle(folder),

@@ -67,7 +67,7 @@ def javascript(folder: Folder) -> Part | None:
         _language(folder),
         _build(folder, package, scripts, manager) + _test(folder, package, scripts, manager),
         families=("JavaScript",),
-        setup="export CI=true\n" + manager.setup,
+        setup="export CI=true NO_COLOR=1\n" + manager.setup,
     )
     has_packages = any(
         package.get(name) for name in ("dependencies", "devDependencies", "workspaces")

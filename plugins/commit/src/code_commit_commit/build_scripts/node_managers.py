@@ -74,10 +74,14 @@ def _yarn(folder: Folder, version: str, *, is_locked: bool) -> Manager:
 
 def _through_npx(name: str, distribution: str, install: str, run_in_all: str) -> Manager:
     """Return a manager that npx runs where it is not installed."""
-    npx = f"npx --yes --package={distribution} {name}"
+    npx = f"npx --yes --package={distribution}"
     setup = (
-        f'need node\ncommand -v {name} >/dev/null || {{ need npx; {name}() {{ {npx} "$@"; }}; }}\n'
+        "need node\n"
+        f"command -v {name} >/dev/null || {{\n"
+        "  need npx\n"
+        f"  PATH=$({npx} --call 'printenv PATH') # with {name}\n"
+        "}\n"
     )
-    program = name if shutil.which(name) else npx
+    program = name if shutil.which(name) else f"{npx} {name}"
     run = f"{name} run {{}}"
     return Manager(name, setup, f"{program} {install}", run, run_in_all)

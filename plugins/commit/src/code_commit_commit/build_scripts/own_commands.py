@@ -47,11 +47,15 @@ _ELSEWHERE = re.compile(r"-C\s*([\w.-]+(?:/[\w.-]+)*)|\bcd ([\w.-]+(?:/[\w.-]+)*
 
 @dataclass(frozen=True, slots=True)
 class OwnCommand:
-    """`command` is what `program` runs; `families` are the sources that its tools build or test."""
+    """`command` is what `program` runs; `families` are the sources that its tools build or test.
+
+    `text` is what it runs, as far as it can be read.
+    """
 
     command: str
     program: str
-    families: tuple[str, ...] = field(default=())
+    families: tuple[str, ...]
+    text: str = field(repr=False)
 
 
 def own_command(top: Folder, remarks: list[str]) -> OwnCommand | None:
@@ -77,7 +81,7 @@ def own_command(top: Folder, remarks: list[str]) -> OwnCommand | None:
                 continue
             ran = "\n".join([rules.runs(target), *_called(top, rules.runs(target))])
             families = tuple(_families(top, ran, text))
-            return OwnCommand(f"{program} {target}", program, families)
+            return OwnCommand(f"{program} {target}", program, families, ran)
     return None
 
 
@@ -116,6 +120,8 @@ def own_part(own: OwnCommand, parts: list[Part]) -> Part:
     """Return the part that runs `own` instead of the commands of `parts`, with what they need."""
     setups = []
     for part in parts:
+        if "C" in part.families:  # make says itself what it needs
+            continue
         if part.folder and part.setup:
             setups.append(f"(\ncd {shlex.quote(part.folder)}\n{part.setup})\n")
         elif part.setup:
@@ -125,8 +131,9 @@ def own_part(own: OwnCommand, parts: list[Part]) -> Part:
     command = own.command
     if tested and "C" not in own.families:
         command = checked(command, tested)
+    languages = " and ".join(own.families)
     return Part(
-        language=own.command,
+        language=f"{languages} ({own.command})" if languages else own.command,
         commands=f"{build}{command}\n",
         leaves=tuple(leaf for part in parts for leaf in part.leaves if not part.folder),
         install=next((part.install for part in parts if part.install), ""),

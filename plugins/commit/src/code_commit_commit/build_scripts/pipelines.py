@@ -62,7 +62,7 @@ class Pipeline:
         """Return the first plain command that tests sources of a family, or ""."""
         for step in self.steps:
             if step.plain and re.match(_TESTS[family], step.line):
-                return _REPORTS.sub("", step.line).strip()
+                return " ".join(_REPORTS.sub("", step.line).split())
         return ""
 
     def pip_arguments(self) -> str:

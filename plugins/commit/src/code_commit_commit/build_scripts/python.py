@@ -6,7 +6,7 @@ import re
 from pathlib import PurePosixPath
 
 from code_commit_commit.build_scripts.folder import Folder
-from code_commit_commit.build_scripts.own_commands import checked
+from code_commit_commit.build_scripts.own_commands import OwnCommand, checked
 from code_commit_commit.build_scripts.part import NO_TESTS, Part, if_tests
 from code_commit_commit.build_scripts.pipelines import Pipeline
 from code_commit_commit.build_scripts.python_install import Environment, environment_of
@@ -60,9 +60,9 @@ _NATIVE = re.compile(r"scikit_build_core|mesonpy|maturin|py_build_cmake|setuptoo
 _EXTENSIONS = r"\b(Extension|ext_modules|cffi_modules|RustExtension|CMakeExtension)\b"
 
 
-def python(folder: Folder, pipeline: Pipeline) -> Part | None:
+def python(folder: Folder, pipeline: Pipeline, own: OwnCommand | None) -> Part | None:
     """Return how to build a Python project, or None if the folder has no file of one."""
-    return _part(folder, pipeline) if folder.has(*_MANIFESTS) else None
+    return _part(folder, pipeline, own) if folder.has(*_MANIFESTS) else None
 
 
 def python_scripts(folder: Folder, pipeline: Pipeline) -> Part | None:
@@ -70,13 +70,14 @@ def python_scripts(folder: Folder, pipeline: Pipeline) -> Part | None:
     return _part(folder, pipeline) if folder.has("*.py") else None
 
 
-def _part(folder: Folder, pipeline: Pipeline) -> Part:
+def _part(folder: Folder, pipeline: Pipeline, own: OwnCommand | None = None) -> Part:
     runner = tox_command(folder) or nox_command(folder)
     tests = pipeline.tests("Python") if not folder.path else ""
-    environment = environment_of(folder, pipeline, runner.partition(" ")[0])
+    program = runner.partition(" ")[0]
+    if own and "Python" in own.families and program not in own.text:
+        program = ""
+    environment = environment_of(folder, pipeline, program)
     setup = environment.setup
-    if runner or tests:
-        setup += environment.programs
     if _has_coverage_limit(folder):
         setup += _COVERAGE
     commands = _COMPILE

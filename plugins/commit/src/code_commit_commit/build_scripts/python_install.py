@@ -33,12 +33,11 @@ _REQUIREMENTS = re.compile(
 class Environment:
     """Parts of a script, and the command that makes the environment.
 
-    `setup` sets `python`, which the script expands without quotes. `programs` finds the programs
-    of the environment. `reinstall` builds the compiled code of the package again.
+    `setup` sets `python`, which the script expands without quotes, and finds the programs of the
+    environment. `reinstall` builds the compiled code of the package again.
     """
 
     setup: str
-    programs: str
     install: str
     reinstall: str
     leaves: tuple[str, ...]
@@ -58,7 +57,6 @@ def environment_of(folder: Folder, pipeline: Pipeline, runner: str) -> Environme
         install = _pip_install(place, _requirements(folder, pipeline))
     return Environment(
         setup=_setup(folder, manager[0] if manager else "", place),
-        programs=f'[ ! -d {place}/bin ] || export PATH="$PWD/{place}/bin:$PATH"\n',
         install=install,
         reinstall=_reinstall(folder, manager),
         leaves=(f"{place}/",),
@@ -67,6 +65,7 @@ def environment_of(folder: Folder, pipeline: Pipeline, runner: str) -> Environme
 
 def _setup(folder: Folder, manager: str, place: str) -> str:
     interpreter = _interpreter(folder, manager, place)
+    interpreter += f'export PATH="$PWD/{place}/bin:$PATH"\n'
     if version := _oldest_python(folder):
         major, minor = version
         interpreter += (

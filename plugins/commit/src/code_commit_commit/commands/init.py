@@ -15,7 +15,7 @@ from code_commit_commit.build_scripts.detection import Gate, find_gate
 from code_commit_commit.build_scripts.folder import project_folder
 from code_commit_commit.build_scripts.part import Part, build_script
 from code_commit_commit.commands.first_build import FirstBuild, print_first_build, run_first_build
-from code_commit_commit.commands.installation import Installation, document_of, fix, installing
+from code_commit_commit.commands.installation import Installation, document_of, fix, next_step
 from code_commit_commit.inputs import QUERY, SAMPLE_QUERY
 from code_commit_workspace import (
     Git,
@@ -87,14 +87,7 @@ def init(host: Host, arguments: Namespace) -> int:
     needs_git = _needs_git(root)
     if needs_git:
         host.out.note("This folder is in no git repository. A run needs one: `git init`\n")
-    try:
-        with ProjectTree(root) as tree:
-            gate = find_gate(project_folder(tree))
-            laid_out = _lay_out(tree, gate)
-    except OSError as error:
-        where = error.filename if isinstance(error.filename, str) else "a file"
-        why = _OBSTACLES.get(error.errno or 0) or error.strerror
-        raise NotReady(f"cannot create {where} in {root}: {why}", hint="move it away") from error
+    gate, laid_out = _prepare(root)
     if not arguments.json:
         _print_files(host, laid_out)
     if "build.sh" in laid_out.created:
@@ -106,29 +99,57 @@ def init(host: Host, arguments: Namespace) -> int:
         print_first_build(host, build)
         if arguments.fix:
             build, installations = fix(host, gate.parts, build)
-    next_command = "git init" if needs_git else _next_command(gate.parts, build)
+    next_command = "git init" if needs_git else _next_command(gate, laid_out, build)
     if arguments.json:
-        parts = [{"language": part.language, "folder": part.folder or "."} for part in gate.parts]
-        host.out.document(
-            {
-                "languages": parts,
-                "not_covered": gate.not_covered,
-                "remarks": gate.remarks,
-                "created": laid_out.created,
-                "changed": laid_out.changed,
-                "kept": laid_out.unchanged,
-                "installations": document_of(installations),
-                "build": build.document() if build else None,
-                "next": next_command,
-            }
-        )
+        document = _document(gate, laid_out, build, installations)
+        host.out.document({**document, "next": next_command})
     else:
-        host.out.note(f"\nNext: {next_command}")
-        if next_command == _COMMIT and (missing := _missing_key(host)):
-            host.out.note(f"A run needs a key, unless you use a local model: {missing}")
-        if next_command == _COMMIT:
-            host.out.note("`code-commit doctor` checks everything that a run needs.")
+        _print_next(host, next_command)
     return ExitCode.NOT_REACHED if build and not build.passed else ExitCode.REACHED
+
+
+def _prepare(root: Path) -> tuple[Gate, _LaidOut]:
+    """Find what `build.sh` checks, and create the files that are missing.
+
+    Raises:
+        NotReady: one of them cannot be created.
+    """
+    try:
+        with ProjectTree(root) as tree:
+            gate = find_gate(project_folder(tree))
+            return gate, _lay_out(tree, gate)
+    except OSError as error:
+        where = error.filename if isinstance(error.filename, str) else "a file"
+        why = _OBSTACLES.get(error.errno or 0) or error.strerror
+        raise NotReady(f"cannot create {where} in {root}: {why}", hint="move it away") from error
+
+
+def _document(
+    gate: Gate,
+    laid_out: _LaidOut,
+    build: FirstBuild | None,
+    installations: Sequence[Installation],
+) -> dict[str, object]:
+    parts = [{"language": part.language, "folder": part.folder or "."} for part in gate.parts]
+    return {
+        "languages": parts,
+        "not_covered": gate.not_covered,
+        "remarks": gate.remarks,
+        "created": laid_out.created,
+        "changed": laid_out.changed,
+        "kept": laid_out.unchanged,
+        "installations": document_of(installations),
+        "build": build.document() if build else None,
+    }
+
+
+def _print_next(host: Host, next_command: str) -> None:
+    host.out.note(f"\nNext: {next_command}")
+    if next_command != _COMMIT:
+        return
+    if missing := _missing_key(host):
+        host.out.note(f"A run needs a key, unless you use a local model: {missing}")
+    host.out.note("`code-commit doctor` checks everything that a run needs.")
 
 
 def _root(host: Host, *, here: bool) -> Path:
@@ -164,8 +185,11 @@ def _print_files(host: Host, laid_out: _LaidOut) -> None:
 
 
 def _print_gate(host: Host, gate: Gate) -> None:
-    languages = " and ".join(map(str, gate.parts)) or "an unknown language"
-    host.out.note(f"\nbuild.sh is for {languages}. Check it: it decides whether a change is good.")
+    about = "build.sh fails until you add the commands that check this project"
+    if gate.parts:
+        languages = " and ".join(map(str, gate.parts))
+        about = f"build.sh is for {languages}. Check it: it decides whether a change is good."
+    host.out.note(f"\n{about}")
     if gate.not_covered:
         what = ", ".join(gate.not_covered)
         host.out.note(f"not covered: {what}; build.sh fails until you decide, see its end")
@@ -173,9 +197,11 @@ def _print_gate(host: Host, gate: Gate) -> None:
         host.out.note(f"not used: {remark}")
 
 
-def _next_command(parts: Sequence[Part], build: FirstBuild | None) -> str:
+def _next_command(gate: Gate, laid_out: _LaidOut, build: FirstBuild | None) -> str:
     if build and not build.passed:
-        return installing(parts, build) or build.typed
+        return next_step(gate.parts, build)
+    if build is None and "build.sh" in laid_out.created and not gate.is_whole:
+        return "./build.sh"
     return _COMMIT
 
 

@@ -20,10 +20,26 @@ from code_commit_commit.commands.first_build import (
 _MISSING = re.compile(
     r"No module named|is not installed|are not installed|has no (?:pytest|Django)"
     r"|Couldn't import Django|command not found|: not found$|[Cc]annot find (?:module|package)"
-    r"|[Cc]ould not find gem|no required module provides|No such file or directory: 'pytest'",
+    r"|[Cc]ould not find gem|no required module provides|\bImportError: "
+    # Plugins of pytest are missing.
+    r"|^E +fixture '\w+' not found|: error: unrecognized arguments: --|during collection !",
     re.MULTILINE,
 )
 _NO_PYTHON = re.compile(r"No interpreter found for")  # of uv
+_NO_PROGRAM = re.compile(
+    r"^(?:build\.sh: (\S+) is not installed$|make: (\S+): No such file or directory"
+    r"|.*: line \d+: (\S+): command not found$)",
+    re.MULTILINE,
+)
+# Programs that belong to the machine: no command of ours installs them.
+_OF_THE_MACHINE = frozenset(
+    [
+        *("autoreconf", "c++", "cargo", "cc", "clang", "cmake", "g++", "gcc", "make", "meson"),
+        *("bun", "deno", "node", "npm", "npx", "pdm", "pipenv", "poetry", "python3", "uv"),
+        *("bundle", "composer", "dotnet", "go", "java", "just", "mix", "mvn", "php", "ruby"),
+        *("rake", "swift"),
+    ]
+)
 _HEADING = re.compile(r"^== (.+)$", re.MULTILINE)
 
 
@@ -39,6 +55,8 @@ def installing(parts: Sequence[Part], build: FirstBuild) -> str:
     """Return the command that installs what a failed build lacks, or ""."""
     if _NO_PYTHON.search(build.output):
         return "uv python install"
+    if _missing_program(build) in _OF_THE_MACHINE:
+        return ""
     headings = _HEADING.findall(build.output)
     for part in parts:
         failed = len(parts) == 1 or headings[-1:] == [str(part)]
@@ -47,6 +65,20 @@ def installing(parts: Sequence[Part], build: FirstBuild) -> str:
         if part.install in build.output or _MISSING.search(build.output):
             return part.typed_install
     return ""
+
+
+def next_step(parts: Sequence[Part], build: FirstBuild) -> str:
+    """Return what a person should do after a failed build."""
+    if command := installing(parts, build):
+        return command
+    if program := _missing_program(build):
+        return f"install {program}, then run {build.typed}"
+    return build.typed
+
+
+def _missing_program(build: FirstBuild) -> str:
+    found = _NO_PROGRAM.search(build.output)
+    return next(filter(None, found.groups())) if found else ""
 
 
 def fix(

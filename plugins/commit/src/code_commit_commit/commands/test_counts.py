@@ -26,13 +26,14 @@ _COUNTS = tuple(
         r"^\s*Total tests: (\d+)",  # .NET
     )
 )
+_COLOR = re.compile(r"\x1b\[[\d;]*m")
 _LONGEST = 400  # characters of such a line
 _NO_TESTS = "build.sh: there are no tests yet"
 
 
 def count_tests(output: str) -> int | None:
     """Return how many tests ran, or None if the output does not say."""
-    lines = [line for line in output.splitlines() if len(line) <= _LONGEST]
+    lines = [line for line in _COLOR.sub("", output).splitlines() if len(line) <= _LONGEST]
     text = "\n".join(lines)
     counts = [
         sum(int(number) for number in found.groups() if number)
