@@ -82,7 +82,7 @@ def read_changes(
         changes = _parse(completion, response_format, tree, run.max_files)
         reject_echo(completion.text, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
-        _require_allowed_reads(tuple(tree.unchanged()), run, seen)  # the message may quote these files
+        _require_allowed_reads(tuple(tree.unchanged()), run, seen)  # the message may quote them
         raise _malformed(problem, completion, run) from None
     changes = forms.keep(changes)
     run.emit(ChangesParsed(written(changes), deleted(changes)))
