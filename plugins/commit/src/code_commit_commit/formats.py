@@ -29,7 +29,9 @@ from code_commit_commit.seen_files import HEADER
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run, Tree, Watch
 
-FILES, EDITS, AUTO = "files", "edits", "auto"
+FILES = "files"
+EDITS = "edits"
+AUTO = "auto"
 MANY_LINES = 400  # of a file that the format `edits` is for
 _OWN = "code-commit-commit"
 _EDITS_OWNER = "code-commit-edits"

@@ -144,7 +144,7 @@ def read_blocks(response: str) -> list[Block]:
     return [span.block(response) for span in find_spans(response)]
 
 
-def watch_blocks(max_files: int, check: Callable[[Block], None]) -> Callable[[str], int | None]:
+def watch_blocks(max_files: int, check: Callable[[Block], object]) -> Callable[[str], int | None]:
     """Return a function for one response, for `ResponseFormat.watch`.
 
     `check` raises `MalformedResponse` for a block that is wrong whatever follows.

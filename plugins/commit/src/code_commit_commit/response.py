@@ -82,7 +82,7 @@ def watch_response(max_files: int) -> Callable[[str], int | None]:
     return read
 
 
-def watch_blocks(max_files: int, check: Callable[[Block], None]) -> Callable[[str], int | None]:
+def watch_blocks(max_files: int, check: Callable[[Block], object]) -> Callable[[str], int | None]:
     """Return a function for one response, which also checks each block once it is closed.
 
     `check` raises `MalformedResponse` for a block that is wrong whatever follows.

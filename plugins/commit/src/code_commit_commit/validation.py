@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from code_commit.plugin_api import (
@@ -83,9 +82,7 @@ def read_changes(
         changes = _parse(completion, response_format, tree, run.max_files)
         reject_echo(completion.text, system_prompt("code_modification_instructions"), shown)
     except MalformedResponse as problem:
-        _require_allowed_reads(
-            tuple(tree.unchanged()), run, seen
-        )  # the message may quote these files
+        _require_allowed_reads(tuple(tree.unchanged()), run, seen)  # the message may quote them
         raise _malformed(problem, completion, run) from None
     changes = forms.keep(changes)
     run.emit(ChangesParsed(written(changes), deleted(changes)))
@@ -145,20 +142,6 @@ def _parse(
     if completion.finish is Finish.STOPPED_EARLY:
         raise MalformedResponse("the response is incomplete: it was stopped early")
     return changes
-
-
-@contextmanager
-def malformed_is_refused(completion: Completion, run: Run) -> Iterator[None]:
-    """Turn a `MalformedResponse` of the block into the refusal of the response, and log it.
-
-    Raises:
-        UnusableResponse: the settings allow a repair.
-        ResponseRefused: they do not.
-    """
-    try:
-        yield
-    except MalformedResponse as problem:
-        raise _malformed(problem, completion, run) from None
 
 
 def _malformed(problem: MalformedResponse, completion: Completion, run: Run) -> ResponseRefused:
