@@ -11,6 +11,7 @@ from code_commit_planner.agents.prompts import CHAT_SYSTEM
 from code_commit_planner.agents.watching import work
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask, is_words, meaning
+from code_commit_planner.dialog.models import show_models
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.machine import Event
@@ -27,7 +28,8 @@ def chat(run: Run) -> Result:
     The conversation continues from turn to turn. First offer to continue an interrupted one.
     """
     toolbox = open_toolbox(run)
-    run.model("player")  # report a missing key now, not after the first words
+    # A missing key is reported now, not after the first words.
+    show_models(run, {"player": run.model("player")})
     tools = (*PLAYER_TOOLS, *toolbox.of_servers)
     system = fill(CHAT_SYSTEM, codepath=legible(str(run.root)))
     history = _offer_to_continue(run)
