@@ -62,5 +62,5 @@ def test_from_new_requirements_to_a_commit_and_on(codebase):
     )
     assert (
         codebase.project.git("show", f"HEAD:g3-plan/{match[2]}")
-        == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n"
+        == "{{CURRENT REQUIREMENTS}}\nAdd two.\n\nold words\n" + codebase.cast.put_back
     )

@@ -34,8 +34,8 @@ DELETED_TOO = ["ls-files", "ls-files", "update-index", "update-index", "write-tr
 CALLS = {
     "branch": ["config", "ls-files", "rev-parse", *HEAD],
     "requirements": ["var", "var", "status", *CHECKED, *CHECKED, *CHECKPOINT, *CHECKPOINT],
-    # The tag and the line of the history, in one change; the planner writes.
-    "approval": [*CHECKED, *CHANGED, *TOOL, *CHANGED],
+    # The tag and the line of the history, in one change; the planner writes; what it dropped.
+    "approval": [*CHECKED, *CHANGED, *TOOL, *CHANGED, *CHECKED, *CHANGED],
     "review": [
         *(*HEAD, "diff", "ls-files", "status"),  # what is staged, overlooked and dirty
         *(*CHECKED, *DELETED_TOO, "ls-files", *CHECKED, *CHANGED),  # the start; the summary

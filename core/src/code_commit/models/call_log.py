@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import fields, replace
@@ -41,7 +41,7 @@ _NOTHING_SPENT = (Usage(0, 0), 0.0)
 class CallLog:
     """The calls of one run, numbered in order.
 
-    `print_text` prints the text of replies, where it is set.
+    `print_text` makes what prints the text of a reply, where it is set.
     """
 
     def __init__(self, log: RunLog, *, numbered: bool) -> None:
@@ -51,7 +51,7 @@ class CallLog:
         self._latest: ContextVar[int] = ContextVar("latest call")
         self.running: dict[int, ReceivedReply] = {}  # by the number of the call
         self._lock = threading.Lock()
-        self.print_text: ContextVar[Print | None] = ContextVar("print", default=None)
+        self.print_text: ContextVar[Callable[[], Print] | None] = ContextVar("print", default=None)
         self.warn = log.add_warning
 
     @property
@@ -92,7 +92,9 @@ class CallLog:
         """Log the start and the end of a call. With `watch`, stop a streamed reply early."""
         number = call.number if self._numbered else None
         files = self._log.call_files(number, call.label)
-        reply = ReceivedReply(call.number, files, self._log, self.print_text.get(), watch)
+        make_printer = self.print_text.get()
+        print_text = make_printer() if make_printer else None
+        reply = ReceivedReply(call.number, files, self._log, print_text, watch)
         self.running[call.number] = reply
         try:
             self._log.write(files.request, request_text(call.request))

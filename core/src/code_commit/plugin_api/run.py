@@ -397,8 +397,11 @@ class Run(Protocol):
         colors.
         """
 
-    def show_replies(self) -> AbstractContextManager[None]:
+    def show_replies(self, speaker: str = "") -> AbstractContextManager[None]:
         """Return a context manager that prints the text of each reply on stdout, as `say` does.
+
+        With `speaker`, each reply stands below a line with that name. A terminal gets line breaks
+        between words.
 
         A streamed reply is printed while it arrives, any other when it is complete. The text of a
         try that failed stays on the screen. It holds for calls in the same context: a thread needs

@@ -19,10 +19,11 @@ from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.process_end import is_build
 from code_commit.plugin_api.run_files import LARGEST_DIFF, find_run
 from code_commit.plugins.host import PluginHost
+from code_commit.run.reply_printer import ReplyPrinter
 from code_commit.run.tree_changes import TreeChanges
 from code_commit.terminal.answer_history import AnswerHistory
 from code_commit.terminal.answers import read_answer
-from code_commit.terminal.screen import may_color
+from code_commit.terminal.screen import can_repaint, may_color, terminal_columns
 from code_commit.terminal.streams import write_stdout
 from code_commit_workspace import (
     STOP,
@@ -283,26 +284,37 @@ class ProjectRun:
         self._print(text, style)
 
     @contextmanager
-    def show_replies(self) -> Iterator[None]:
+    def show_replies(self, speaker: str = "") -> Iterator[None]:
         """Print the text of the replies in the block on stdout, as it arrives if they stream."""
         print_text = self.models.log.print_text
-        token = print_text.set(None if self.plan.stdout_taken else self._print)
+        make = partial(self._reply_printer, speaker)
+        token = print_text.set(None if self.plan.stdout_taken else make)
         try:
             yield
         finally:
             print_text.reset(token)
 
+    def _reply_printer(self, speaker: str) -> ReplyPrinter:
+        columns = 0
+        if can_repaint(self.plan.stdout, self.plan.environ):
+            columns = terminal_columns(self.plan.environ)
+        return ReplyPrinter(self._write, self._cleaned, speaker=speaker, columns=columns)
+
     def _print(self, text: str, style: str = "") -> None:
-        stdout = self.plan.stdout
-        text = self.redacted(text)
-        if stdout.isatty():
-            text = printable(text)
-        if style and may_color(stdout, self.plan.environ):
+        text = self._cleaned(text)
+        if style and may_color(self.plan.stdout, self.plan.environ):
             from rich.style import Style
 
             text = Style.parse(style).render(text)
+        self._write(text)
+
+    def _cleaned(self, text: str) -> str:
+        text = self.redacted(text)
+        return printable(text) if self.plan.stdout.isatty() else text
+
+    def _write(self, text: str) -> None:
         with suppress(BrokenPipeError):
-            write_stdout(stdout, text)
+            write_stdout(self.plan.stdout, text)
 
     def keep(self, name: str, content: str | bytes) -> Path:
         """Write a file into the run folder, without keys."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from code_commit.plugin_api import (
@@ -142,6 +143,20 @@ def _parse(
     if completion.finish is Finish.STOPPED_EARLY:
         raise MalformedResponse("the response is incomplete: it was stopped early")
     return changes
+
+
+@contextmanager
+def malformed_is_refused(completion: Completion, run: Run) -> Iterator[None]:
+    """Turn a `MalformedResponse` of the block into the refusal of the response, and log it.
+
+    Raises:
+        UnusableResponse: the settings allow a repair.
+        ResponseRefused: they do not.
+    """
+    try:
+        yield
+    except MalformedResponse as problem:
+        raise _malformed(problem, completion, run) from None
 
 
 def _malformed(problem: MalformedResponse, completion: Completion, run: Run) -> ResponseRefused:

@@ -6,31 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from code_commit.plugin_api import CodeCommitError, FileDiff, ProviderFailed, ResponseRefused, Run
+from code_commit.plugin_api import FileDiff, ProviderFailed, ResponseRefused, Run
 from code_commit_planner.agents.coach_and_player import LoopResult
 from code_commit_planner.agents.work_done import Work
-from code_commit_planner.dialog import messages
-from code_commit_planner.dialog.answers import YES_OR_NO, ask
 from code_commit_planner.dialog.messages import DETACHED
 from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.retry import wants_to_try_again
 from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.git.commit_message import CommitMessage
 from code_commit_planner.git.repository import Repository
-from code_commit_planner.machine import Event
 from code_commit_planner.plan_folder.folder import PlanFolder
 from code_commit_planner.plan_folder.history import Completed
 from code_commit_toolbox.toolbox import Toolbox
 
 _T = TypeVar("_T")
-
-
-def described_error(error: CodeCommitError) -> str:
-    """Return the message and the hint of an error, for a person who is asked what to do."""
-    return f"{error.message}\n({error.hint})" if error.hint else error.message
-
-
-class QuitAtError(Exception):
-    """The person quit where a call had failed."""
 
 
 @dataclass(slots=True)
@@ -80,12 +69,8 @@ class Plan:
             try:
                 return call()
             except (ProviderFailed, ResponseRefused) as error:
-                question = self.fill(messages.TRY_AGAIN, error=described_error(error))
-                match ask(self.run, question, YES_OR_NO):
-                    case Event.QUIT:
-                        raise QuitAtError from error
-                    case Event.NO | Event.INPUT_ENDED:
-                        raise
+                if not wants_to_try_again(self.run, error):
+                    raise
 
     def end_work(self) -> None:
         """Forget the work on the current requirements, and remember its files."""

@@ -7,6 +7,8 @@ import os
 from code_commit.plugin_api import ProcessResult, Run
 from code_commit_toolbox.shortening import head_and_tail
 
+OUTPUT_MARK = "--- output ---"
+
 
 def process_report(run: Run, result: ProcessResult, limit: int) -> str:
     """Return how a process ended, and about `limit` characters of its output.
@@ -20,4 +22,4 @@ def process_report(run: Run, result: ProcessResult, limit: int) -> str:
     if not text.endswith("\n"):
         text += "\n"
     shown = head_and_tail(text, limit, whole=f"see {log}").removesuffix("\n")
-    return f"{result.ending}\n--- output ---\n{shown}"
+    return f"{result.ending}\n{OUTPUT_MARK}\n{shown}"

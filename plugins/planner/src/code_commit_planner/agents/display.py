@@ -7,12 +7,15 @@ import shutil
 from typing import Any
 
 from code_commit.plugin_api import describe_ending, printable
-from code_commit_planner.dialog.text import columns, shortened, wrap
+from code_commit_planner.agents.edits import Edit
+from code_commit_planner.dialog.text import columns, folded, shortened
 from code_commit_planner.plan_folder.todo import Todos
 from code_commit_toolbox.outcome import CalledTool
+from code_commit_toolbox.process_report import OUTPUT_MARK
 
-_WIDEST = 80  # columns
+_COLUMNS = 80  # without a terminal
 _NARROWEST = 30
+_LAST_LINES = 3  # of a failed command
 FEEDBACK_LINES = 25
 TODO_LINES = 15
 _REASON = 40
@@ -21,13 +24,29 @@ _WITHOUT_SUBJECT = ("final_output", "todo_write")  # shown in other ways
 
 
 def width() -> int:
-    """Return the columns of a line: those of the terminal, at most 80."""
-    terminal = shutil.get_terminal_size((_WIDEST, 24))
-    return max(_NARROWEST, min(_WIDEST, terminal.columns))
+    """Return the columns of a line: those of the terminal, or 80."""
+    terminal = shutil.get_terminal_size((_COLUMNS, 24))
+    return max(_NARROWEST, terminal.columns)
+
+
+def edit_line(agent: str, edit: Edit) -> str:
+    """Return a change of a file as one line."""
+    counts = f" +{edit.added} -{edit.removed}"
+    edited = f"  {agent}: edit {_one_line(edit.path)}"
+    return shortened(edited, width() - len(counts)) + counts
+
+
+def last_output(called: CalledTool) -> str:
+    """Return the last three lines that a failed command wrote, "" for any other call."""
+    _, _, output = called.text.partition(f"\n{OUTPUT_MARK}\n")
+    if called.name != "shell" or not (called.is_error or _ending(called)):
+        return ""
+    lines = [line for line in output.split("\n") if line.strip()]
+    return "\n".join(shortened(f"    {printable(line)}", width()) for line in lines[-_LAST_LINES:])
 
 
 def tool_line(agent: str, called: CalledTool) -> str:
-    """Return a call as one line that fits the terminal, and 80 columns."""
+    """Return a call as one line that fits the terminal."""
     mark = "!" if called.is_error else " "
     call = f" {mark}{agent}: {called.name} {_one_line(_subject(called))}".rstrip()
     reason = shortened(_reason(called), min(_REASON, width() // 2))
@@ -40,8 +59,9 @@ def text_lines(agent: str, text: str, whole: str) -> str:
 
 
 def todo_lines(todos: Todos) -> str:
-    """Return a todo list in at most 15 lines below the number of its ticked items."""
-    lines = [shortened(f"  {_one_line(line)}", width()) for line in todos.lines]
+    """Return a todo list, open items first, in at most 15 lines below the number of ticked ones."""
+    sorted_lines = [*todos.open, *(line for line in todos.lines if line not in todos.open)]
+    lines = [shortened(f"  {_one_line(line)}", width()) for line in sorted_lines]
     if len(lines) > TODO_LINES:
         missing = len(lines) - TODO_LINES + 1
         lines = [*lines[: TODO_LINES - 1], f"  ... {missing} more"]
@@ -49,10 +69,13 @@ def todo_lines(todos: Todos) -> str:
 
 
 def feedback_lines(feedback: str, whole: str) -> str:
-    """Return at most 25 wrapped lines of the feedback; `whole` is the file with all of it."""
+    """Return at most 25 lines of the feedback, broken between words.
+
+    `whole` is the file with all of it.
+    """
     lines = []
     for line in feedback.split("\n"):
-        lines += [f"  {piece}" for piece in wrap(line, width() - 2, columns)]
+        lines += [f"  {piece}" for piece in folded(line, width() - 2)]
     if len(lines) > FEEDBACK_LINES:
         missing = len(lines) - FEEDBACK_LINES + 1
         more = shortened(f"  ... {missing} more lines, see {whole}", width())

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from code_commit.plugin_api import Message, Run, count_of
-from code_commit_planner.agents.display import text_lines, todo_lines, tool_line
+from code_commit_planner.agents.display import (
+    edit_line,
+    last_output,
+    text_lines,
+    todo_lines,
+    tool_line,
+)
+from code_commit_planner.agents.edits import Edit, with_edits
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import TodosChanged, show
 from code_commit_planner.plan_folder.todo import read_todos
@@ -34,11 +41,11 @@ def work(
         NotReady, LimitReached, ProviderFailed, ResponseRefused: as `run_agent`.
     """
     watch = _Watch(run, agent)
-    with run.show_replies():
+    with run.show_replies(agent):
         result = run_agent(
             run,
             run.model(agent),
-            toolbox,
+            with_edits(toolbox, run, watch.edited),
             allow=allow,
             system=system,
             prompt=prompt,
@@ -62,16 +69,27 @@ class _Watch:
     run: Run
     agent: str
     todos: str = ""
+    _edit: Edit | None = None
     _said: list[str] = field(default_factory=list)
 
     def said(self, text: str) -> None:
         """Remember the text of a reply, which the host has shown."""
         self._said.append(text.strip())
 
+    def edited(self, edit: Edit) -> None:
+        """Remember what the call changes that ends next."""
+        self._edit = edit
+
     def called(self, called: CalledTool) -> None:
-        """Show a call, and the todo list if the call changed it."""
+        """Show a call: what it changed, the end of a failed command, the todo list."""
         style = "red" if called.is_error else "dim"
+        if self._edit is not None:
+            self.run.say(edit_line(self.agent, self._edit), style)
+            self._edit = None
+            return
         self.run.say(tool_line(self.agent, called), style)
+        if output := last_output(called):
+            self.run.say(output, "dim")
         if called.name != _WRITES_TODOS or called.is_error:
             return
         text = str(called.given.get("content", ""))

@@ -28,7 +28,7 @@ ASK_CODEPATH = "Which codebase do you want to work in? Type the path of its fold
 NO_PATH = "The codepath is empty."
 NO_SUCH_FOLDER = "There is no folder <path>."
 CODEPATH = "Codepath: <codepath>"
-PLANNER_MODEL = "Planner: <model> (<reason>)"
+ROLE_MODEL = "<role>: <model> (<reason>)<price>"
 PLANNER_FALLBACK = (
     "No `planner` is specified in [providers]:\nfalling back to <model>, by <reason>."
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
@@ -9,6 +10,7 @@ from code_commit.plugin_api import printable
 
 _JOINERS = "\u200c\u200d"
 _FENCE = "```"
+_WORDS = re.compile(r"(\s*)(\S+)")
 
 
 def fill(template: str, **values: str) -> str:
@@ -57,6 +59,24 @@ def wrap(line: str, width: int, measure: Callable[[str], int] = len) -> list[str
     if current:
         lines.append(current)
     return lines
+
+
+def folded(line: str, width: int) -> list[str]:
+    """Break `line` between words into lines of at most `width` columns, with its indentation.
+
+    A longer word stays whole, and the blanks between the words stay as they are.
+    """
+    line = line.expandtabs(4).rstrip()
+    indent = line[: len(line) - len(line.lstrip())][: width // 2]
+    lines: list[str] = []
+    current = indent
+    for blanks, word in _WORDS.findall(line.lstrip()):
+        if current.strip() and columns(current) + columns(blanks) + columns(word) > width:
+            lines.append(current)
+            current = f"{indent}{word}"
+        else:
+            current += f"{blanks}{word}"
+    return [*lines, current] if current.strip() else lines
 
 
 def shortened(line: str, width: int) -> str:

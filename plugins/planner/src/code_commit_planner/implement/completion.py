@@ -9,10 +9,11 @@ from code_commit_planner.agents.display import feedback_lines
 from code_commit_planner.agents.progress import add_words
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask_for_words
+from code_commit_planner.dialog.retry import described_error
 from code_commit_planner.dialog.text import shown_paths
 from code_commit_planner.implement.work import requirements_of
 from code_commit_planner.machine import Event
-from code_commit_planner.plan import Plan, described_error
+from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import TODO
 from code_commit_planner.plan_folder.todo import Todos, read_todos
 

@@ -15,6 +15,7 @@ from code_commit_planner.agents.progress import read_progress
 from code_commit_planner.agents.running_command import was_killed_in_command
 from code_commit_planner.agents.work_done import Work
 from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.models import show_models
 from code_commit_planner.dialog.text import fill
 from code_commit_planner.plan_folder.folder import PlanFolder
 from code_commit_toolbox.toolbox import open_toolbox
@@ -35,6 +36,7 @@ def build_alone(run: Run) -> Result:
     if has_build(run):
         run.build_command()  # it raises, before any paid call
     toolbox = open_toolbox(run)
+    show_models(run, {role: run.model(role) for role in ("coach", "player")})
     so_far = read_progress(run.state, requirements)
     if so_far.has_begun:
         say_resumed(run, so_far)

@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit.plugin_api import Message, NotReady, Outcome, Result, Run, StateEntered, count_of
+from code_commit.plugin_api import (
+    Message,
+    NotReady,
+    Outcome,
+    ProviderFailed,
+    ResponseRefused,
+    Result,
+    Run,
+    StateEntered,
+    count_of,
+)
+from code_commit_planner.agents.changes import files_data, show_diff, show_files
 from code_commit_planner.agents.coach_and_player import PLAYER_TOOLS
 from code_commit_planner.agents.prompts import CHAT_SYSTEM
 from code_commit_planner.agents.watching import work
+from code_commit_planner.agents.work_done import Changes
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask, is_words, meaning
+from code_commit_planner.dialog.models import show_models
 from code_commit_planner.dialog.notices import show
+from code_commit_planner.dialog.retry import QuitAtError, wants_to_try_again
 from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.machine import Event
 from code_commit_planner.saved_state import load_json, save_json
-from code_commit_toolbox.toolbox import open_toolbox
+from code_commit_toolbox.outcome import AgentResult
+from code_commit_toolbox.toolbox import Toolbox, open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
 
 _STATE_FILE = "chat.json"
@@ -26,39 +42,95 @@ def chat(run: Run) -> Result:
 
     The conversation continues from turn to turn. First offer to continue an interrupted one.
     """
-    toolbox = open_toolbox(run)
-    run.model("player")  # report a missing key now, not after the first words
-    tools = (*PLAYER_TOOLS, *toolbox.added)
-    system = fill(CHAT_SYSTEM, codepath=legible(str(run.root)))
+    session = _Session(run, open_toolbox(run), begun=run.checkpoint())
+    # A missing key is reported now, not after the first words.
+    show_models(run, {"player": run.model("player")})
     history = _offer_to_continue(run)
     if isinstance(history, Event):
-        return _ended(history, 0)
-    turns = 0
+        return session.ended(history)
     while True:
         run.emit(StateEntered("prompt"))
-        prompt = _ask_for_words(run, messages.CHAT_NEXT if history else messages.CHAT)
+        prompt = session.ask(messages.CHAT_NEXT if history else messages.CHAT)
         if isinstance(prompt, Event):
             _forget(run)
-            return _ended(prompt, turns)
-        if not prompt:
-            continue
-        turns += 1
+            return session.ended(prompt)
+        session.turns += 1
         run.emit(StateEntered("player"))
         _remember(run)
-        result = work(
-            run,
-            toolbox,
-            "player",
-            allow=tools,
-            system=system,
-            prompt=prompt,
-            history=history,
-        )
+        try:
+            result = session.work(prompt, history)
+        except QuitAtError:  # the next start continues the conversation
+            return session.ended(Event.QUIT)
         history = result.messages
         if result.tampered:
             paths = ", ".join(result.tampered)
             message = f"a command changed files that check the project: {paths}"
-            return Result(Outcome.NOT_REACHED, message, {"turns": turns})
+            return Result(Outcome.NOT_REACHED, message, {"turns": session.turns})
+
+
+@dataclass(slots=True)
+class _Session:
+    """A chat that began at the checkpoint `begun`, with its number of turns."""
+
+    run: Run
+    toolbox: Toolbox
+    begun: str
+    turns: int = 0
+
+    def ask(self, question: str) -> str | Event:
+        """Return the person's words, or how they end the chat."""
+        run = self.run
+        while True:
+            answer = run.ask(question, choices=("diff", "quit"), draft="")
+            event = meaning(answer)
+            if event is Event.QUIT or event is Event.INPUT_ENDED:
+                return event
+            if answer is None or not answer.strip():
+                continue
+            if answer.strip().casefold() == "diff":
+                show_diff(run, self._changes())
+            elif event is None and not is_words(answer):  # a wrong key
+                show(run, messages.NOT_UNDERSTOOD, choices="in your own words, 'diff' or 'quit'")
+            else:
+                return answer
+
+    def work(self, prompt: str, history: Sequence[Message]) -> AgentResult:
+        """Let the player work; after an error of the service, ask whether to try again.
+
+        Raises:
+            ProviderFailed, ResponseRefused: the person does not want to.
+            QuitAtError: the person quit.
+        """
+        run = self.run
+        while True:
+            try:
+                return work(
+                    run,
+                    self.toolbox,
+                    "player",
+                    allow=(*PLAYER_TOOLS, *self.toolbox.added),
+                    system=fill(CHAT_SYSTEM, codepath=legible(str(run.root))),
+                    prompt=prompt,
+                    history=history,
+                )
+            except (ProviderFailed, ResponseRefused) as error:
+                if not wants_to_try_again(run, error):
+                    raise
+                if (interrupted := _interrupted_chat(run)) is not None:
+                    history = interrupted[1].messages
+                    prompt = ""
+
+    def ended(self, event: Event) -> Result:
+        """Show the changed files, and return the result of a chat that the person ended."""
+        files = self._changes().files
+        show_files(self.run, files)
+        data = {"turns": self.turns, "files": files_data(files)}
+        if event is Event.QUIT:
+            return Result(Outcome.REACHED, f"quit after {count_of(self.turns, 'turn')}", data)
+        return Result(Outcome.NOT_REACHED, fill(messages.INPUT_ENDED, state="prompt"), data)
+
+    def _changes(self) -> Changes:
+        return Changes(self.run, self.run.changes_since(self.begun))
 
 
 def _offer_to_continue(run: Run) -> Sequence[Message] | Event:
@@ -78,27 +150,6 @@ def _offer_to_continue(run: Run) -> Sequence[Message] | Event:
         _forget(run)
         return ()
     return choice
-
-
-def _ask_for_words(run: Run, question: str) -> str | Event:
-    """Return the person's words, "" if there are none, or how they end the chat."""
-    answer = run.ask(question, choices=("quit",), draft="")
-    event = meaning(answer)
-    if event is Event.QUIT or event is Event.INPUT_ENDED:
-        return event
-    if answer is None or not answer.strip():
-        return ""
-    if event is None and not is_words(answer):  # a wrong key
-        show(run, messages.NOT_UNDERSTOOD, choices="in your own words, or 'quit'")
-        return ""
-    return answer
-
-
-def _ended(event: Event, turns: int) -> Result:
-    data = {"turns": turns}
-    if event is Event.QUIT:
-        return Result(Outcome.REACHED, f"quit after {count_of(turns, 'turn')}", data)
-    return Result(Outcome.NOT_REACHED, fill(messages.INPUT_ENDED, state="prompt"), data)
 
 
 def _remember(run: Run) -> None:

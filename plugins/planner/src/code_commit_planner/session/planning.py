@@ -10,12 +10,13 @@ from code_commit_planner.agents.work_done import Work
 from code_commit_planner.complete.commit import commit, rename, stage
 from code_commit_planner.complete.review import offer_commit_again, review_staged
 from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.retry import QuitAtError
 from code_commit_planner.dialog.spending import report_spent
 from code_commit_planner.git.repository import Repository
 from code_commit_planner.implement.completion import judge_completion
 from code_commit_planner.implement.work import coach_and_player, implement
 from code_commit_planner.machine import FINAL, Event, State, next_state
-from code_commit_planner.plan import Plan, QuitAtError
+from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import CURRENT, TODO, PlanFolder
 from code_commit_planner.refine.steps import ask_for_approval, prompt_for_requirements, refine
 from code_commit_planner.start.checks import check_branch, check_dirty, startup

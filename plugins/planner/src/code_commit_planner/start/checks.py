@@ -9,6 +9,7 @@ from code_commit_planner.agents.running_command import (
 )
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask
+from code_commit_planner.dialog.models import show_models
 from code_commit_planner.dialog.text import shown_paths
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
@@ -17,14 +18,12 @@ from code_commit_planner.plan import Plan
 def startup(plan: Plan) -> Event:
     """Show the codebase and the models, including a fallback."""
     plan.say(messages.CODEPATH)
-    model = plan.run.model("planner")
-    for role in ("coach", "player"):
-        plan.run.model(role)  # report a missing key now, not after the requirements are refined
-    if model.reason.startswith(("default_provider ", "model,")):
-        message = messages.PLANNER_FALLBACK
-    else:
-        message = messages.PLANNER_MODEL
-    plan.say(message, model=model.name, reason=model.reason)
+    # A missing key is reported now, not after the requirements are refined.
+    models = {role: plan.run.model(role) for role in ("planner", "coach", "player")}
+    if models["planner"].reason.startswith(("default_provider ", "model,")):
+        planner = models["planner"]
+        plan.say(messages.PLANNER_FALLBACK, model=planner.name, reason=planner.reason)
+    show_models(plan.run, models)
     plan.say(messages.HOW_TO_TYPE)
     command = read_running_command(plan.run.state)
     plan.killed = was_killed_in_command(plan.run.state)
