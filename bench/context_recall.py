@@ -21,12 +21,11 @@ import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from statistics import mean
-from threading import Thread
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from code_commit_commit.hooks import ContextRequest, Project
 from code_commit_commit.left_out import exclude_paths
@@ -85,41 +84,42 @@ class PastProject:
     def __init__(self, repository: Path, commit: str) -> None:
         self._repository = repository
         self._commit = commit
-        self._blobs: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
         for row in git(repository, "ls-tree", "-r", "-z", commit).split("\0")[:-1]:
             head, _, path = row.partition("\t")
             mode, kind, blob = head.split()
             if kind == _FILE and mode != _LINK and path.isprintable():
-                self._blobs[path] = blob
-        self.paths = exclude_paths(sorted(self._blobs), ())[0]
+                self._ids[path] = blob
+        self.paths = exclude_paths(sorted(self._ids), ())[0]
         self.tree = self
+
+    def __enter__(self) -> Self:
+        command = ["git", "-C", str(self._repository), "cat-file", "--batch"]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
 
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
         """Yield each path with its content, or None if it is larger than `limit` or missing."""
-        command = ["git", "-C", str(self._repository), "cat-file", "--batch"]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            requests, answers = process.stdin, process.stdout
-            assert requests is not None
-            assert answers is not None
-            blobs = "".join(f"{self._blobs[path]}\n" for path in paths).encode()
-            writer = Thread(target=lambda: (requests.write(blobs), requests.close()))
-            writer.start()
-            for path in paths:
-                head = answers.readline().split()
-                if head[1] == b"missing":
-                    yield path, None
-                    continue
-                content = answers.read(int(head[2]))
-                answers.read(1)
-                yield path, content if len(content) <= limit else None
-            writer.join()
+        for path in paths:
+            content = self.read(path)
+            yield path, None if content is None or len(content) > limit else content
 
     def read(self, path: str, limit: int | None = None) -> bytes | None:
-        """Return the beginning of a file."""
-        for _, content in self.contents([path], 1 << 30):
-            if content is not None:
-                return content[:limit]
-        return None
+        """Return the beginning of a file, or None if this copy of the repository lacks it."""
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        requests.write(f"{self._ids[path]}\n".encode())
+        requests.flush()
+        head = answers.readline().split()
+        if head[1] == b"missing":
+            return None
+        content = answers.read(int(head[2]))
+        answers.read(1)
+        return content[:limit]
 
     def git(self, *args: str, check: bool = True, most: int | None = None) -> bytes:
         """Run git as if the commit were the current one."""
@@ -170,30 +170,28 @@ def measure(repository: Path, cases: Iterable[Case]) -> Row:
     """Return the figures of the cases of one repository."""
     row = Row()
     for case in cases:
-        project = PastProject(repository, case.parent)
-        changed = set(case.changed) & set(project.paths)
-        if not changed:
-            continue
-        request = ContextRequest(
-            project=cast("Project", project),
-            query=case.query,
-            paths=project.paths,
-            tokens=0,
-        )
-        ranking = rank(request)
-        row.sizes.append(sum(ranking.sizes.values()))
-        for tokens in _BUDGETS:
-            budget = ContextRequest(
-                project=request.project, query=case.query, paths=project.paths, tokens=tokens
-            )
-            selection = ranked.choose(budget, ranking)
-            row.whole[tokens].append(_share(changed, selection.paths))
-            row.named[tokens].append(_share(changed, {*selection.paths, *selection.map}))
-        edited, *others = sorted(changed)
-        if others:
-            best = related_files(ranking, "", [edited])[:_BESIDE]
-            row.beside.append(_share(others, best))
+        with PastProject(repository, case.parent) as project:
+            changed = set(case.changed) & set(project.paths)
+            if changed:
+                _measure(project, case.query, changed, row)
     return row
+
+
+def _measure(project: PastProject, query: str, changed: Collection[str], row: Row) -> None:
+    """Add the figures of one case to `row`."""
+    request = ContextRequest(
+        project=cast("Project", project), query=query, paths=project.paths, tokens=0
+    )
+    ranking = rank(request)
+    row.sizes.append(sum(ranking.sizes.values()))
+    for tokens in _BUDGETS:
+        selection = ranked.choose(replace(request, tokens=tokens), ranking)
+        row.whole[tokens].append(_share(changed, selection.paths))
+        row.named[tokens].append(_share(changed, {*selection.paths, *selection.map}))
+    edited, *others = sorted(changed)
+    if others:
+        best = related_files(ranking, "", [edited])[:_BESIDE]
+        row.beside.append(_share(others, best))
 
 
 def _share(wanted: Collection[str], found: Collection[str]) -> float:

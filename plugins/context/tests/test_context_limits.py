@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import chain, repeat
 
 import pytest
@@ -117,3 +118,26 @@ def test_a_file_that_became_binary_meanwhile_is_not_shown(in_memory):
     contents = chain([b"user\n"], repeat(b"\xff"))
     project.contents = lambda paths, limit: [(path, next(contents)) for path in paths]
     assert list(contexts()[0].choose(request).paths) == []
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_files_need_little_memory(in_memory):
+    project = in_memory({}, b"")
+    # Each content is made when it is read.
+    project.read = lambda path, limit=None: f"def of_{path[5:-3]}(): parse users\n".encode() * 60
+    project.contents = lambda paths, limit: ((path, project.read(path)) for path in paths)
+    paths = sorted(f"src/{number // 100}/{number}.py" for number in range(100_000))
+    project.log = b"\0Parse\0\n" + b"\0".join(path.encode() for path in paths)
+    request = ContextRequest(
+        project=project,
+        query="Parse users in src/7/711.py",
+        paths=paths,
+        tokens=20_000,
+    )
+    tracemalloc.start()
+    selection = contexts()[0].choose(request)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert selection.paths[0] == "src/7/711.py"
+    assert len(selection.map) > 50
+    assert peak < 100 * 1024 * 1024

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-_MOST = 24
+_MOST = 16  # more make no better choice
 _SHORTEST = 3  # letters
 _LONGEST_TEXT = 100_000  # characters
 
