@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import estimate_tokens
+from code_commit.plugin_api import estimate_tokens, printable
 from code_commit_context.definitions import defined_names
 from code_commit_context.kinds import is_code
 from code_commit_context.scan import LARGEST, is_text
@@ -94,9 +94,10 @@ class Filling:
 
 def map_line(path: str, names: Sequence[str]) -> str:
     """Return the line of a file in a map."""
+    shown = printable(path, newlines=False)
     if not names:
-        return f"{path}\n"
-    return f"{path}: {', '.join(names)}\n"
+        return f"{shown}\n"
+    return f"{shown}: {', '.join(names)}\n"
 
 
 def tokens_of(path: str, content: bytes) -> int:

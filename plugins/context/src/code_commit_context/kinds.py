@@ -6,10 +6,11 @@ import re
 
 _CODE = frozenset(
     """
-    ada adb ads asm astro bash bat bzl c cc cjs clj cljc cljs cls cpp cr cs cu cxx d dart el elm
-    erl ex exs f90 fs fsx gd glsl go gradle groovy h hh hpp hs hx hxx java jl js jsx kt kts lisp lua
-    m mjs ml mli mm mts nim nix pas php pl pm proto ps1 pxd py pyi pyx r rb re rkt rs s scala scm
-    sh sol sql sv svelte swift tcl tf ts tsx v vala vb vhd vim vue wat zig zsh
+    ada adb ads asm astro bash bat bzl c cc cjs clj cljc cljs cls cmake cpp cr cs css cu cxx d dart
+    el elm erl ex exs f90 fs fsx gd glsl go gradle graphql groovy h hh hpp hs hx hxx java jl js
+    jsx kt kts less lisp lua m mjs ml mli mm mts nim nix pas php pl pm proto ps1 pxd py pyi pyx
+    r rb re rkt rs s sass scala scm scss sh sol sql sv svelte swift tcl tf ts tsx v vala vb vhd
+    vim vue wat zig zsh
     """.split()  # noqa: SIM905 - lines of words
 )
 _TEST = re.compile(

@@ -6,9 +6,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from code_commit_context.terms import WITHOUT_BLANKS
+
 _LONGEST = 1024 * 1024  # characters of a text
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
-_PATH = re.compile(r"[^\s\"'`<>|,;:*?=]+")
+_PATH = re.compile(r"[^\s\"'`<>|,;:*?=\u3000-\u303f\uff00-\uffef]+")
 _MARKS = "()[]{}!@#$&."
 # `package.module`, `crate::module::name`, `SomeName`, `some_name`; no word of a sentence.
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)*")
@@ -77,6 +79,10 @@ class FileNames:
 
 
 def _forms(word: str) -> Iterator[str]:
-    """Yield `word` as a path: whole, without marks around it, and without `(3,5)` at its end."""
-    for form in (word, word.strip(_MARKS), word.partition("(")[0].strip(_MARKS)):
+    """Yield `word` as a path.
+
+    That is all of it, without marks around it, without `(3,5)` at its end, or between Chinese text.
+    """
+    forms = (word, word.strip(_MARKS), word.partition("(")[0].strip(_MARKS))
+    for form in (*forms, *WITHOUT_BLANKS.split(word)):
         yield form.removeprefix("./")

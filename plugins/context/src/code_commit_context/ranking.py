@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -79,8 +79,14 @@ def rank(request: ContextRequest) -> Ranking:
         commits=commits,
         generated=sum(files.generated),
         not_text=files.not_text,
-        has_terms=any(any(column) for column in files.counts),
+        has_terms=_have_terms(files, terms),
     )
+
+
+def _have_terms(files: Scan, terms: Iterable[str]) -> bool:
+    """Return whether a file has one of the terms, in its content or path."""
+    paths = "\n".join(files.paths).lower()
+    return any(map(any, files.counts)) or any(term in paths for term in terms)
 
 
 def best_first(scores: Sequence[float]) -> list[int]:

@@ -24,7 +24,6 @@ class Scan:
     `counts` has how often each file has each term.
     """
 
-    terms: Sequence[str]
     paths: list[str] = field(default_factory=list)
     sizes: array[int] = field(default_factory=lambda: array("L"))
     generated: bytearray = field(default_factory=bytearray)
@@ -34,7 +33,7 @@ class Scan:
 
 def scan(tree: Tree, paths: Sequence[str], terms: Sequence[str]) -> Scan:
     """Count `terms`, which are in lower case, in the files at `paths`."""
-    result = Scan(terms, counts=[array("H") for _ in terms])
+    result = Scan(counts=[array("H") for _ in terms])
     needles = [term.encode() for term in terms]
     columns = list(zip(result.counts, needles, strict=True))
     for path, content in tree.contents(paths, LARGEST):

@@ -14,8 +14,8 @@ _LONGEST_TEXT = 100_000  # characters
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _WORD = re.compile(r"[^\W\d_]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")  # in `camelCase`, `HTTPError`
-# Chinese, Japanese and Korean write without blanks: pairs of characters stand for words.
-_WITHOUT_BLANKS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+# Chinese, Japanese and Korean have no blanks between words: pairs of characters stand for words.
+WITHOUT_BLANKS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _ENDINGS = re.compile(r"(?<=\w{4})(?:ations?|ings?|ed|ers?|ly|(?<=[sxzh])es|(?<!s)s)$")
 _LAST_LETTERS = re.compile(r"(?<=\w{4})(?:ie|[eiy])$|(?<=(?P<doubled>[bdgmnprt]))(?P=doubled)$")
 _STOP_WORDS = frozenset(
@@ -40,10 +40,7 @@ def terms_of(text: str) -> dict[str, float]:
 
 
 def _terms(text: str) -> Iterator[str]:
-    for identifier in _IDENTIFIER.findall(text):
-        if _WITHOUT_BLANKS.search(identifier):
-            yield from _pairs(identifier)
-            continue
+    for identifier in _IDENTIFIER.findall(WITHOUT_BLANKS.sub(" ", text)):
         parts = [part for word in _WORD.findall(identifier) for part in _HUMP.split(word)]
         if len(parts) > 1:
             yield identifier.strip("_").lower()
@@ -51,10 +48,7 @@ def _terms(text: str) -> Iterator[str]:
             stem = stem_of(part.lower())
             if part.lower() not in _STOP_WORDS and len(stem) >= _SHORTEST:
                 yield stem
-
-
-def _pairs(text: str) -> Iterator[str]:
-    for piece in _WITHOUT_BLANKS.findall(text):
+    for piece in WITHOUT_BLANKS.findall(text):
         yield from (piece[at : at + 2] for at in range(max(1, len(piece) - 1)))
 
 
