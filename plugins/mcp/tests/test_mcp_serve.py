@@ -156,7 +156,9 @@ def test_what_names_something_of_this_machine_is_for_people(served, tmp_path) ->
 
 def test_an_agent_makes_a_change_looks_at_it_and_undoes_it(served) -> None:
     served.model.script(GREEN)
-    failed, ended = served.call("committing_code", query="-- write a greeting")
+    failed, ended = served.call(
+        "committing_code", query="-- write a greeting", files=["build.sh", ".gitignore"]
+    )
     assert (failed, ended["outcome"], ended["exit_code"]) == (False, "reached", 0), ended
     assert "-- write a greeting" in served.model.requests[0].prompt
     failed, runs = served.call("list_runs")
