@@ -65,7 +65,12 @@ class Chooser:
         project.write({"agent-config/choice.json": json.dumps({"related": [], **choice})})
         self.change.script(answers, settings)
         environ = {"CODE_COMMIT_SANDBOX": "off"}
-        return project.command(*arguments, plugins=self.plugins, environ=environ)
+        return self.command(*arguments, environ=environ)
+
+    def command(self, *arguments: str, **options: Any) -> Finished:
+        """Run the command without the contexts of code-commit-context."""
+        arguments = (*arguments, "--disable-plugin=context")
+        return self.change.project.command(*arguments, plugins=self.plugins, **options)
 
     def prompt(self, number: int = 1) -> str:
         """Return a prompt of the latest run."""
@@ -115,7 +120,7 @@ def test_the_prompt_has_the_chosen_files_and_a_map_of_others(choose):
     assert choose.others().startswith("The codebase has 2 of 9 files of the project.\n")
     assert choose.others().endswith("\n\nsrc/b.py: b, also\\nthis\nsrc/d.py\n\n")
     [chosen] = events(finished, "context.chosen")
-    assert 30 < chosen.pop("tokens") < 50
+    assert 35 < chosen.pop("tokens") < 50
     assert chosen == {
         "context": "chosen",
         "reason": "as the test says",
@@ -126,7 +131,7 @@ def test_the_prompt_has_the_chosen_files_and_a_map_of_others(choose):
         "left_out": [],
         "cause": "query",
     }
-    assert "chosen 2 of 9 files, about 37 tokens\n" in finished.stderr
+    assert "chosen 2 of 9 files, about 43 tokens\n" in finished.stderr
     assert "  as the test says\n" in finished.stderr
 
 
@@ -187,7 +192,7 @@ def test_code_that_does_not_fit_is_chosen_by_the_context_ranked(choose, tmp_path
     assert choose.shown() == ["a.txt"]
     finished = choose([GREEN], *arguments, "--context=all", paths=["a.txt"])
     assert (finished.exit_code, "[context]" in finished.stderr) == (3, False)
-    assert project.command("rollup", "--include=src").exit_code == 0
+    assert choose.command("rollup", "--include=src").exit_code == 0
     finished = choose([GREEN], *arguments, "--json", records=True, paths=["src/b.py", "a.txt"])
     [chosen] = events(finished, "context.chosen")
     assert json.loads(chosen["reason"])[1] == sorted([*FILES, "src/large.txt"])
@@ -582,7 +587,7 @@ def test_a_rollup_of_a_choice_is_used_as_it_was_chosen(choose):
         {"paths": ["src/c.py", "gone", "a.txt"], "map": {"src/b.py": ["b"]}, "reason": "so"}
     )})  # fmt: skip
     arguments = ("--context=chosen", "--context-tokens=50", "--query=Do it.", "--json")
-    finished = project.command("rollup", *arguments, plugins=choose.plugins)
+    finished = choose.command("rollup", *arguments)
     assert finished.exit_code == 0, finished.stderr
     text = project.read("agent-config/codeRollup.txt")
     document = finished.document
@@ -622,7 +627,7 @@ def test_a_rollup_without_a_choice_says_what_is_missing(choose):
         ("--context=chosen", "--query=x", "--include=***/["): (3, ""),
     }
     for arguments, (code, words) in cases.items():
-        finished = project.command("rollup", *arguments, plugins=choose.plugins)
+        finished = choose.command("rollup", *arguments)
         assert (finished.exit_code, words in finished.stderr) == (code, True), finished.stderr
     assert not (project.root / "agent-config/codeRollup.txt").exists()
 
@@ -636,7 +641,7 @@ def test_doctor_checks_what_a_run_would_do(choose, tmp_path):
 
     def rollup_lines(setting: str = "") -> list[tuple[str, str]]:
         choose.change.script([], f"[plugins.commit]\n{setting}\n")
-        finished = project.command("doctor", *model, plugins=choose.plugins)
+        finished = choose.command("doctor", *model)
         checks = [check for check in finished.document["checks"] if check["name"] == "rollup"]
         return [(check["state"], f"{check['text']} {check['hint']}") for check in checks]
 
@@ -666,7 +671,7 @@ def test_doctor_checks_what_a_run_would_do(choose, tmp_path):
     assert (state, "[context]" in text) == ("problem", False)
     project.write({"agent-config/choice.json": json.dumps({"paths": ["a.txt"]})})
     arguments = ("--context=chosen", "--query=x")
-    assert project.command("rollup", *arguments, plugins=choose.plugins).exit_code == 0
+    assert choose.command("rollup", *arguments).exit_code == 0
     assert rollup_lines()[0] == ("ok", "1 file chosen by chosen ")
     project.write({"a.txt": "new\n"})
     assert rollup_lines()[0][1].startswith("1 file chosen by chosen; 1 file changed since, so the")

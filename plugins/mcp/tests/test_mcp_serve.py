@@ -92,6 +92,7 @@ def test_each_workflow_is_a_tool(served) -> None:
     properties = tools["committing_code"].input_schema["properties"]
     assert {"query", "dry_run", "repairs", "model", "max_cost", "on_failure"} <= properties.keys()
     assert not {"sandbox", "disable_plugin", "json", "debug", "query_file"} & properties.keys()
+    assert (properties["files"]["type"], properties["files"]["items"]) == ("array", {"type": "string"})
     assert tools["list_runs"].annotations.read_only_hint
     assert tools["committing_code"].annotations.destructive_hint
 
@@ -150,12 +151,14 @@ def test_what_names_something_of_this_machine_is_for_people(served, tmp_path) ->
         for name in properties
         if "file" in name or "path" in name
     ]
-    assert sorted(named) == ["paths", "strange_path"]
+    assert sorted(named) == ["files", "paths", "strange_path"]
 
 
 def test_an_agent_makes_a_change_looks_at_it_and_undoes_it(served) -> None:
     served.model.script(GREEN)
-    failed, ended = served.call("committing_code", query="-- write a greeting")
+    failed, ended = served.call(
+        "committing_code", query="-- write a greeting", files=["build.sh", ".gitignore"]
+    )
     assert (failed, ended["outcome"], ended["exit_code"]) == (False, "reached", 0), ended
     assert "-- write a greeting" in served.model.requests[0].prompt
     failed, runs = served.call("list_runs")

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 AUTO, ALL = "auto", "all"
 RANKED = "ranked"
-INSTALL = installation("code-commit-context")
+_OWNER = "code-commit-context"
+INSTALL = installation(_OWNER)
 _HOOK = "code_commit_contexts"
 _OF_THE_PLUGIN = (RANKED, "map")  # of code-commit-context
 
@@ -104,25 +105,21 @@ class Contexts:
         return cls(collect(_HOOK), warn)
 
     def find(self, name: str) -> InstalledContext | None:
-        """Return the context with this name, or None if no plugin offers it.
+        """Return the context with this name, or None if not exactly one plugin offers it.
 
-        Raises:
-            NotReady: several distributions offer it.
+        The names of code-commit-context are its own.
         """
         offers = self._offers.get(name, [])
-        if len(offers) > 1:
-            owners = " and ".join(sorted(offer.distribution for offer in offers))
-            raise NotReady(
-                f"{owners} offer the context {name}", hint="uninstall or disable one of them"
-            )
-        return offers[0] if offers else None
+        own = [offer for offer in offers if offer.distribution == _OWNER]
+        if len(own or offers) != 1:
+            return None
+        return (own or offers)[0]
 
     def recorded(self, choice: RecordedChoice) -> InstalledContext:
         """Return a context that chooses what `code-commit rollup` recorded."""
-        offers = self._offers.get(choice.context, [])
         distribution, related = "code-commit-commit", None
-        if len(offers) == 1:
-            distribution, related = offers[0].distribution, offers[0].context.related
+        if installed := self.find(choice.context):
+            distribution, related = installed.distribution, installed.context.related
         context = Context(choice.context, "", lambda _: choice.selection, related)
         return InstalledContext(context, distribution)
 
@@ -135,6 +132,11 @@ class Contexts:
         """
         if context := self.find(name):
             return context
+        if offers := self._offers.get(name):
+            owners = " and ".join(sorted(offer.distribution for offer in offers))
+            raise NotReady(
+                f"{owners} offer the context {name}", hint="uninstall or disable one of them"
+            )
         names = [AUTO, ALL, *sorted(self._offers)]
         hint = f"installed: {', '.join(names)}"
         if name in _OF_THE_PLUGIN:

@@ -44,7 +44,7 @@ class RecordedChoice:
 
 def recorded_choice(tree: Tree) -> RecordedChoice | None:
     """Return the choice that the rollup has, or None if it has all files, or is not ours."""
-    match _manifest(tree, only_with=b'"choice"').get("choice"):
+    match _manifest(tree, only_with=b'"choice": {').get("choice"):
         case {
             "context": str(context),
             "reason": str(reason),

@@ -60,6 +60,7 @@ def roll_up(workspace: Workspace, *, include: Sequence[str], exclude: Sequence[s
             "others": sorted(all_paths - rollup.files.keys()),
             "include": include,
             "exclude": exclude,
+            "choice": None,
         }
         _write_manifest(tree, state, checksum, rollup, members)
     except OSError as error:

@@ -80,7 +80,10 @@ def rollup(host: Host, arguments: Namespace) -> int:
         host.out.document(
             {
                 "path": f"{FOLDER}/{NAME}",
+                "context": None,
+                "reason": "",
                 "files": list(rollup.files),
+                "map": [],
                 "left_out": [{"path": path, "reason": reason} for path, reason in left_out],
                 "remarks": {"lfs_pointers": rollup.pointers},
                 "bytes": rollup.size,
