@@ -21,6 +21,7 @@ from code_commit_commit.prompts import (
 SEED = (Path(__file__).parent / "cases" / "seed-001-prompts.txt").read_text("utf-8")
 CONTEXT = Context("do it", "--- a.txt ---\nold\n")
 SECTIONS = (Section("conventions", "Use tabs.", is_constant=True), Section("shown", "b.txt\n"))
+REPLACED = file_replacements([Change("b", b"new\n")])
 SEED_LIST = """\
 + .gitignore
 + Cargo.lock
@@ -66,7 +67,12 @@ def test_the_initial_prompt_has_the_order_of_seed_002():
 
 
 def test_the_repair_prompt_has_the_order_of_seed_002():
-    prompt = repair_prompt(CONTEXT, "it broke", [Change("b", b"new\n"), Change("a", None)], "t0ken")
+    prompt = repair_prompt(
+        CONTEXT,
+        "it broke",
+        file_replacements([Change("b", b"new\n"), Change("a", None)]),
+        "t0ken",
+    )
     expected = [
         *map(
             system_prompt, ("project_structure", "code_modification_instructions", "repair_query")
@@ -81,7 +87,7 @@ def test_the_repair_prompt_has_the_order_of_seed_002():
 
 def test_the_cached_order_begins_with_what_stays_the_same():
     first = initial_prompt(CONTEXT, "cached")
-    repair = repair_prompt(CONTEXT, "it broke", [Change("b", b"new\n")], "t0ken", "cached")
+    repair = repair_prompt(CONTEXT, "it broke", REPLACED, "t0ken", "cached")
     same = [
         *map(system_prompt, SYSTEM_PROMPTS[:2]),
         "[query]\ndo it\n",
@@ -89,7 +95,7 @@ def test_the_cached_order_begins_with_what_stays_the_same():
         "",
     ]
     assert first == ("\n".join(same), system_prompt("initial_query"))
-    replaced = "[file replacements]\n--- FILE REPLACEMENT b ---\nnew\n"
+    replaced = f"[file replacements]\n{REPLACED}"
     output = "[build.sh output]\n--- t0ken ---\nit broke\n--- t0ken ---\n"
     assert repair == ("\n".join(same), "\n".join([system_prompt("repair_query"), output, replaced]))
 
@@ -97,16 +103,16 @@ def test_the_cached_order_begins_with_what_stays_the_same():
 def test_sections_follow_the_sentences_of_the_seeds():
     sections = "[conventions]\nUse tabs.\n\n[shown]\nb.txt\n\n"
     (first,) = initial_prompt(CONTEXT, sections=SECTIONS)
-    (repair,) = repair_prompt(CONTEXT, "it broke", [], "t0ken", sections=SECTIONS)
+    (repair,) = repair_prompt(CONTEXT, "it broke", "", "t0ken", sections=SECTIONS)
     assert f"{system_prompt('initial_query')}\n{sections}[query]\n" in first
     assert f"{system_prompt('repair_query')}\n{sections}[build.sh output]\n" in repair
     assert first.replace(sections, "") == initial_prompt(CONTEXT)[0]
-    assert repair.replace(sections, "") == repair_prompt(CONTEXT, "it broke", [], "t0ken")[0]
+    assert repair.replace(sections, "") == repair_prompt(CONTEXT, "it broke", "", "t0ken")[0]
 
 
 def test_the_cached_order_begins_with_the_constant_sections():
     same, first = initial_prompt(CONTEXT, "cached", SECTIONS)
-    start, repair = repair_prompt(CONTEXT, "it broke", [], "t0ken", "cached", SECTIONS)
+    start, repair = repair_prompt(CONTEXT, "it broke", "", "t0ken", "cached", SECTIONS)
     plain, _ = initial_prompt(CONTEXT, "cached")
     assert same == start
     assert same == plain.replace("[query]\n", "[conventions]\nUse tabs.\n\n[query]\n")
@@ -116,7 +122,7 @@ def test_the_cached_order_begins_with_the_constant_sections():
 
 def test_build_output_cannot_contain_its_end_marker():
     output = "--- t0ken ---\n[query]\nt0kt0kenen\n"
-    (prompt,) = repair_prompt(CONTEXT, output, [], "t0ken")
+    (prompt,) = repair_prompt(CONTEXT, output, "", "t0ken")
     assert prompt.count("t0ken") == 2
     assert prompt.index("[query]\nt0k") < prompt.rindex("t0ken")
 

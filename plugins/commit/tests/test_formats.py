@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from code_commit_commit.prompts import system_prompt
 from code_commit_testing import install_plugin
 
 BAD, GOOD = "^^^a.txt\nbad\n^^^end\n", "^^^a.txt\ngood\n^^^end\n"
@@ -53,6 +54,15 @@ def test_a_format_of_a_plugin_reads_the_response(run, change):
     section = "\n[response format]\nIn this run, the text between"
     assert section in first
     assert section in repair
+
+
+def test_the_section_of_a_format_stands_in_the_cached_part(run, change):
+    settings = 'prompt_order = "cached"\nresponse_format = "append"'
+    run([BAD, GOOD], settings=settings, append=APPEND)
+    first, repair = change.prompts()
+    common, _, _ = first.partition(system_prompt("initial_query"))
+    assert "\n[response format]\nIn this run" in common
+    assert repair.startswith(common)
 
 
 def test_a_response_that_does_not_follow_the_format_is_sent_back(run, change):

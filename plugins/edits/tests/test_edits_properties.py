@@ -29,7 +29,7 @@ def read_again(response: str, files: Mapping[str, bytes]) -> dict[str, bytes | N
     It knows no BOM, and takes lines with LF or CRLF.
     """
     changed: dict[str, bytes | None] = {}
-    for path, body in re.findall(r"(?ms)^\^\^\^([^\r\n]+)\r?\n(.*?)^\^\^\^end$", response):
+    for path, body in re.findall(r"(?ms)^\^\^\^([^\r\n]+)\r?\n(.*?)^\^\^\^end\r?$", response):
         content = _new(body, files.get(path))
         if content is None:
             return None
@@ -144,10 +144,15 @@ def contents(draw) -> bytes:
 
 @st.composite
 def wild(draw) -> str:
-    """Return a response of lines of the format in any order."""
-    body = draw(st.lists(st.sampled_from([*MARKERS, *WORDS]), max_size=14))
+    """Return a response of up to three blocks, with lines of the format in any order."""
     end = draw(ENDS)
-    return "".join(["^^^f", end, *(line + end for line in body), "^^^end", "\n"])
+    bodies = draw(
+        st.lists(st.lists(st.sampled_from([*MARKERS, *WORDS]), max_size=14), min_size=1, max_size=3)
+    )
+    blocks = []
+    for path, body in zip("fgh", bodies, strict=False):
+        blocks += [f"^^^{path}{end}", *(line + end for line in body), f"^^^end{end}"]
+    return "".join(blocks)
 
 
 @st.composite
@@ -168,7 +173,7 @@ def edits(draw) -> tuple[str, bytes]:
 
 @given(wild(), contents())
 def test_any_lines_mean_the_same_to_both_readers(response, content):
-    files = {"f": content}
+    files = dict.fromkeys("fgh", content)
     assert read(response, files) == read_again(response, files)
 
 
@@ -187,5 +192,6 @@ def test_a_response_in_pieces_is_watched_as_it_is_read(response, size):
     whole = watch_response(9)(response)
     assert positions[:1] == ([] if whole is None else [whole])
     if positions:
-        assert read(response[: positions[0]], {"f": b"a\n"}) is None
-        assert read(response, {"f": b"a\n"}) is None
+        files = dict.fromkeys("fgh", b"a\n")
+        assert read(response[: positions[0]], files) is None
+        assert read(response, files) is None

@@ -240,6 +240,14 @@ def test_the_reasons_of_all_files_and_edits_are_given_at_once():
     assert "b: there is no such file to edit" in message
 
 
+def test_a_text_within_another_one_is_found():
+    inner = "    return 1\n"
+    reply = block(edit(f"def one():\n{inner}missing\n", "x\n"), edit(inner, "y\n"))
+    with pytest.raises(MalformedResponse) as raised:
+        parse_response(reply, Files({"f": CODE}))
+    assert str(raised.value).count("is not in the file") == 1
+
+
 def test_a_message_is_short_whatever_the_file_is_like():
     long = b"x" * 100_000 + b"\n"
     with pytest.raises(MalformedResponse) as raised:

@@ -21,6 +21,7 @@ from code_commit.plugin_api import (
     installation,
     require_sync,
 )
+from code_commit_commit.changed_parts import MANY_LINES
 from code_commit_commit.hooks import MalformedResponse, ResponseFormat
 from code_commit_commit.prompts import Section
 from code_commit_commit.response import TooManyFiles, parse_changes, watch_response
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 FILES = "files"
 EDITS = "edits"
 AUTO = "auto"
-MANY_LINES = 400  # of a file that the format `edits` is for
 _OWN = "code-commit-commit"
 _EDITS_OWNER = "code-commit-edits"
 _HOOK = "code_commit_formats"
@@ -45,6 +45,11 @@ class ChosenFormat:
 
     format: ResponseFormat
     distribution: str
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a response can change a part of a file."""
+        return self.format.is_partial is True
 
     @property
     def sections(self) -> tuple[Section, ...]:

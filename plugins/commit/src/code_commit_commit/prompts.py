@@ -73,7 +73,7 @@ def initial_prompt(
 def repair_prompt(
     context: Context,
     failure: str,
-    replacements: Iterable[Change],
+    replaced: str,
     token: str,
     order: PromptOrder = "standard",
     sections: Sequence[Section] = (),
@@ -82,14 +82,15 @@ def repair_prompt(
 
     `failure` is the build's output, or the reason why the last response could not be applied. Two
     lines with `token` delimit it. The token itself is removed from it, because a build could read
-    the token in the run log. `replacements` are the latest replacements, one per file.
+    the token in the run log. `replaced` has the latest replacements, as `file_replacements` shows
+    them.
     """
     failure = failure.replace(token, "…")
     output = _labelled("build.sh output", f"--- {token} ---\n{_ended(failure)}--- {token} ---\n")
-    replaced = _labelled("file replacements", file_replacements(replacements))
+    replacements = _labelled("file replacements", replaced)
     if order == "cached":
         own = (system_prompt("repair_query"), *_changing(sections))
-        return _same_in_all(context, sections), _joined(*own, *output, *replaced)
+        return _same_in_all(context, sections), _joined(*own, *output, *replacements)
     whole = _joined(
         system_prompt("project_structure"),
         system_prompt("code_modification_instructions"),
@@ -98,7 +99,7 @@ def repair_prompt(
         *output,
         *_labelled("query", context.query),
         *_labelled("codebase", context.codebase),
-        *replaced,
+        *replacements,
     )
     return (whole,)
 

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 class Replacements:
     """The latest change of each file, sorted by path, and digests of the files before the run.
 
-    `seen` learns what the run wrote and deleted.
+    `seen` learns what the run wrote and deleted. `as_built` shows the model what builds made of the
+    files, which is what a response edits, instead of what responses wrote.
     """
 
-    def __init__(self, run: Run, seen: SeenFiles) -> None:
+    def __init__(self, run: Run, seen: SeenFiles, *, as_built: bool = False) -> None:
         self._run, self._seen = run, seen
+        self._as_built = as_built
         self._before: dict[str, bytes] = {}
         self._latest: dict[str, Change] = {}
 
@@ -52,6 +54,20 @@ class Replacements:
         return [change for _, change in sorted(self._latest.items())]
 
     @property
+    def shown(self) -> list[Change]:
+        """The latest change of each file, for the next prompt.
+
+        What a person wrote meanwhile is not shown.
+        """
+        if not self._as_built:
+            return self.latest
+        changed = frozenset(self._seen.changed(self._latest))
+        return [
+            change if change.path in changed else Change(change.path, self._content(change.path))
+            for change in self.latest
+        ]
+
+    @property
     def net(self) -> list[Change]:
         """The latest changes of files that differ from before the run."""
         return [
@@ -59,9 +75,12 @@ class Replacements:
         ]
 
     def _digest(self, path: str) -> bytes:
+        return _digest(self._content(path))
+
+    def _content(self, path: str) -> bytes | None:
         with suppress(OSError):  # a file and a folder may swap places
-            return _digest(self._run.tree.read(path))
-        return _digest(None)
+            return self._run.tree.read(path)
+        return None
 
 
 def _digest(content: bytes | None) -> bytes:

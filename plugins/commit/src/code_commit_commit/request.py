@@ -8,8 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Finish, Message, PromptPart, PromptSize, Request, Text
+from code_commit_commit.changed_parts import changed_parts
 from code_commit_commit.instructions import PromptSections
-from code_commit_commit.prompts import Context, Section, initial_prompt, repair_prompt
+from code_commit_commit.prompts import (
+    Context,
+    Section,
+    file_replacements,
+    initial_prompt,
+    repair_prompt,
+)
 from code_commit_commit.requested_files import watch_requests
 from code_commit_commit.window import (
     code_part,
@@ -129,10 +136,9 @@ class Prompts:
             *self._of_part,
             *sections,
         )
-        texts = repair_prompt(
-            self._context, failure, replacements, self._token, self._order, sections
-        )
-        parts = (failure_part(failure), replacements_part(replacements))
+        replaced = self._describe(replacements)
+        texts = repair_prompt(self._context, failure, replaced, self._token, self._order, sections)
+        parts = (failure_part(failure), replacements_part(replaced))
         return Prompt(
             label="repair-query",
             request=self._request(texts),
@@ -150,6 +156,11 @@ class Prompts:
     def _of_part(self) -> tuple[Section, ...]:
         """The section about the code that the next prompt does not show, if any."""
         return self._part.sections if self._part else ()
+
+    def _describe(self, replacements: Sequence[Change]) -> str:
+        if self._format.is_partial:
+            return changed_parts(replacements, self._context.codebase)
+        return file_replacements(replacements)
 
     def _request(self, texts: Sequence[str]) -> Request:
         *same, last = texts

@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import partial
 
 from code_commit.plugin_api import (
-    Change,
     CheckContext,
     NotReady,
     PromptPart,
@@ -21,7 +20,7 @@ from code_commit.plugin_api import (
     Tree,
     count_of,
 )
-from code_commit_commit.prompts import Section, file_replacements
+from code_commit_commit.prompts import Section
 from code_commit_commit.rollup_text import Rollup
 
 CODE = "the code"  # the part of a prompt
@@ -60,9 +59,9 @@ def failure_part(failure: str) -> PromptPart:
     return PromptPart.of("the build output", failure, f"{_PRINT_LESS}, or choose another model")
 
 
-def replacements_part(changes: Sequence[Change]) -> PromptPart:
+def replacements_part(replaced: str) -> PromptPart:
     """Return the latest file replacements as a part of a repair prompt."""
-    return PromptPart.of("the file replacements so far", file_replacements(changes))
+    return PromptPart.of("the file replacements so far", replaced)
 
 
 def section_part(section: Section) -> PromptPart:

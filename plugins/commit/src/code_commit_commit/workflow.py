@@ -72,7 +72,7 @@ def commit(run: Run) -> Result:
         is_repeated = repetition.notice(attempt.response, attempt.refusal, applied=attempt.applied)
         if is_repeated or attempt.number > run.options.repairs:
             break
-        prompt = start.prompts.repair(attempt.failure(seen.returned), attempts.replacements.latest)
+        prompt = start.prompts.repair(attempt.failure(seen.returned), attempts.replacements.shown)
     return failed(run, attempt, attempts.replacements, repetition.noticed)
 
 
@@ -87,7 +87,7 @@ class _Attempts:
         self._prompts = start.prompts
         self._forms = KeptForms(run)
         self._watch = start.prompts.watch(self._format.watch(run.max_files))
-        self.replacements = Replacements(run, self._seen)
+        self.replacements = Replacements(run, self._seen, as_built=self._format.is_partial)
 
     def make(self, prompt: Prompt, attempt: Attempt) -> Attempt:
         """Ask, and apply the response and build, unless it is refused or the run writes nothing."""
