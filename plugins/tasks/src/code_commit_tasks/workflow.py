@@ -11,6 +11,7 @@ from pathlib import Path
 
 from code_commit.plugin_api import (
     Json,
+    LimitReached,
     MessageLogged,
     NotReady,
     Outcome,
@@ -23,6 +24,7 @@ from code_commit.plugin_api import (
 from code_commit_tasks.agent import Agent
 from code_commit_tasks.changed_files import ChangedFiles, describe_files
 from code_commit_tasks.functions import open_functions
+from code_commit_tasks.plugin import CONTINUES
 from code_commit_tasks.prompts import system_prompt
 from code_commit_tasks.requirements import Requirements
 from code_commit_tasks.runtime.deno import deno_binary
@@ -37,7 +39,6 @@ from code_commit_workspace import STOP, require_no_link_out
 _LONGEST_LINE = 200  # characters of the task, for lists of runs
 _REPORT_SHOWN = 12 * 1024  # characters of the output of a red build
 _RED = "the build is red: "
-_RESUME = "`code-commit --resume latest` continues after the last step that passed"
 _MEND = (
     "The task itself is done, and its changes are in the project. "
     "Make its build pass, `{command}`, unchanged:"
@@ -62,11 +63,13 @@ def task(run: Run) -> Result:
     try:
         result = steps.result_of(saved.root)
     except StepFailed as failed:
-        return _failed_result(failed)
+        return _failed_result(failed, changed)
     except ProjectTampered as altered:
         return Result(Outcome.NOT_REACHED, str(altered), {"tampered": list(altered.paths)})
-    except ProviderFailed as failed:
-        raise _resumable(failed, saved.root) from failed
+    except (ProviderFailed, LimitReached) as error:
+        if resume := _resume_hint(changed):
+            error.hint = f"{error.hint}; then {resume}" if error.hint else resume
+        raise
     finally:  # written also after a signal
         run.keep("task-tree.txt", "".join(f"{line}\n" for line in lines(saved.root)))
     run.say(result)
@@ -136,7 +139,7 @@ def _read(run: Run, name: str) -> str:
         raise NotReady(f"the task file {name} is not UTF-8: byte {error.start}") from error
 
 
-def _failed_result(failed: StepFailed) -> Result:
+def _failed_result(failed: StepFailed, changed: ChangedFiles) -> Result:
     node = failed.node
     place = f"step {node.place} ({node.title})" if node.place else "the task"
     reason, *more = str(failed).splitlines() or [""]
@@ -150,16 +153,13 @@ def _failed_result(failed: StepFailed) -> Result:
         outcome,
         f"{place} failed after {attempts}: {reason}",
         {"step": node.place, "reason": str(failed)},
-        hint=_RESUME,
+        hint=_resume_hint(changed),
     )
 
 
-def _resumable(failed: ProviderFailed, root: Node) -> ProviderFailed:
-    """Return the error with the way to continue, if a step is done."""
-    hint = failed.hint
-    if root.steps:
-        hint = f"{hint}; then {_RESUME}" if hint else _RESUME
-    return ProviderFailed(failed.message, hint=hint, kind=failed.kind)
+def _resume_hint(changed: ChangedFiles) -> str:
+    """Return how to continue; "" if files have changed, because the host says it then."""
+    return "" if changed.paths() else CONTINUES
 
 
 def _show_files(run: Run, changed: ChangedFiles) -> list[Json]:
