@@ -85,6 +85,7 @@ class Terminal:
             stdin=self.slave,
             stdout=self.slave,
             env={**os.environ, "TERM": "xterm", "ACCESSIBLE": "", **environ},
+            process_group=0,
         )
         self.shown = ""
 
@@ -302,6 +303,23 @@ def test_ctrl_c_interrupts_and_ctrl_d_ends_the_input(terminal, key, code):
         person.until("None")
     assert person.process.wait(60) == code
     assert not person.is_editing()
+
+
+def test_ctrl_z_stops_the_process_until_the_shell_continues_it(terminal):
+    person = terminal()
+    person.until("question 1")
+    person.until("> ")
+    person.types("half")
+    person.until("half")
+    person.types("\x1a")
+    _, status = os.waitpid(person.process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+    assert not person.is_editing()
+    person.process.send_signal(signal.SIGCONT)
+    person.until("half")
+    assert person.is_editing()
+    person.types(" more\r")
+    person.until("'half more'")
 
 
 @PLAIN

@@ -30,7 +30,11 @@ def test_the_build_checks_the_result(work) -> None:
     finished = work("--json")
     assert finished.exit_code == 0
     assert finished.events[-1]["data"]["summary"] == "the task is done, the build passes"
-    assert finished.events[-1]["data"]["data"] == {"result": "written", "steps": 0}
+    assert finished.events[-1]["data"]["data"] == {
+        "result": "written",
+        "steps": 0,
+        "files": [{"path": "new.txt", "added": 1, "removed": 0, "shared": False}],
+    }
 
 
 @pytest.mark.parametrize(
@@ -86,7 +90,6 @@ def test_resume_goes_on_after_a_red_build(work, listed) -> None:
     else:
         work.server.script(work.code(WRITE))
     assert work().exit_code == 1
-    work.configure(attempts=2)
     work.server.script(work.code(write("three.txt")))
     before = len(work.server.requests)
     finished = work("--resume", "latest")
@@ -136,11 +139,38 @@ def test_the_changes_of_a_failed_task_can_be_restored(work, way: str) -> None:
     work.server.script(
         work.listed(work.step("one"), work.step("two", exists("never.txt"))),
         work.code(body),
-        *[work.returns("no")] * 3,
+        *[work.code("throw 1;")] * 3,
     )
     assert work("--on-failure", way).exit_code == 1
     status = work.project.git("status", "--porcelain")
     assert status == "" if way == "restore" else "by-command.txt" in status
+
+
+def test_a_finished_task_lists_the_files_that_it_changed(work) -> None:
+    work.project.write({"mine.txt": "of a person\n"})
+
+    def while_a_person_writes(_request) -> str:
+        work.project.write({"meanwhile.txt": "a\n", "README.md": "one\nthree\nfour\nmine\n"})
+        return work.returns("two")
+
+    work.server.script(
+        work.listed(work.step("one"), work.step("two")),
+        work.code(
+            "await write_file('README.md', 'one\\nthree\\nfour\\n');"
+            "await shell('echo x > by-command.txt; rm src/main.py'); return '';"
+        ),
+        while_a_person_writes,
+    )
+    finished = work("--json")
+    assert finished.exit_code == 0, finished.stderr
+    assert [tuple(row.values()) for row in finished.events[-1]["data"]["data"]["files"]] == [
+        ("README.md", 3, 1, True),
+        ("by-command.txt", 1, 0, False),
+        ("src/main.py", 0, 1, False),
+    ]
+    lines = [line.partition("] ")[2] for line in finished.stderr.splitlines()]
+    at = lines.index("changed README.md +3 -1 (you changed it, too)")
+    assert lines[at + 1 : at + 3] == ["changed by-command.txt +1 -0", "changed src/main.py +0 -1"]
 
 
 def test_a_task_can_be_undone(work) -> None:

@@ -119,8 +119,6 @@ def test_a_missing_required_field_is_an_error(place: tuple[int | str, ...]) -> N
 @pytest.mark.parametrize(
     "place",
     [
-        (),
-        ("steps", 1),
         ("steps", 1, "exit_requirement"),
         ("steps", 1, "exit_requirement", "args"),
         ("steps", 1, "context"),
@@ -132,9 +130,17 @@ def test_an_unknown_field_is_an_error(place: tuple[int | str, ...]) -> None:
         task_list(replaced((*place, "extra"), 1))
 
 
+def test_an_unknown_field_of_a_step_is_ignored_and_noted() -> None:
+    steps, note = task_list(replaced(("steps", 1, "depends_on"), [0]) | {"id": 7})
+    assert steps == task_list(LIST)[0]
+    assert note == "id: unknown field; ignored; steps[1].depends_on: unknown field; ignored"
+
+
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
+        (("steps", 1, "contexts"), {}, r"steps\[1\]\.contexts: .* is called context"),
+        (("Title",), "x", "Title: unknown field; the field is called title"),
         (("steps",), [], "steps"),
         (("steps", 1, "title"), "  ", r"steps\[1\]\.title"),
         (("steps", 1, "step_type"), "coding", r"steps\[1\]\.step_type"),

@@ -248,7 +248,7 @@ def test_syntax_check_parses_the_changed_files(
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("return 'nothing';", "No file has changed"),
+        ("return 'nothing';", "The task has changed no file"),
         ("await write_file('notes.txt', 'x'); return 'notes';", "in a supported language"),
         (
             "await shell('printf \"def f(:\" > made.py; touch -d 2001-01-01 made.py'); return 'by a command';",

@@ -118,13 +118,32 @@ def test_a_step_has_three_attempts_with_the_previous_failure(work) -> None:
     ]
 
 
-def test_a_step_that_fails_three_times_ends_the_task(work) -> None:
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "```\nasync function agent_code() { return 'read'; }\n```",
+        "```ts\nasync function agent_code() { return `read\n```sh\nls\n```\n`; }\n```\nDone.",
+        "```ts\nasync function agent_code() { await show('README.md'); return 'read'; }\nagent_code();\n```",
+    ],
+    ids=["no label", "a fence in a literal", "a call of its own"],
+)
+def test_a_slip_of_form_costs_no_call(work, reply) -> None:
+    work.server.script(reply)
+    finished = work("--json")
+    assert finished.exit_code == 0, finished.stderr
+    result = finished.events[-1]["data"]["data"]["result"]
+    assert result == ("read\n```sh\nls\n```\n" if "sh" in result else "read")
+    assert len(work.events_of(finished, "tasks.called")) == reply.count("await")
+
+
+def test_a_step_that_throws_three_times_ends_the_task(work) -> None:
     work.server.script(
-        work.listed(work.step("one", ECHO), work.step("two")), *[work.returns("no")] * 3
+        work.listed(work.step("one", ECHO), work.step("two")), *[work.code("throw 1;")] * 3
     )
     finished = work("--json")
     assert finished.exit_code == 1
     assert len(work.server.requests) == 4
+    assert "code-commit --resume latest" in finished.stderr
     assert finished.events[-1]["data"]["outcome"] == "not_reached"
     assert finished.events[-1]["data"]["summary"].startswith("step 1 (one) failed after 3 attempts")
     tree = (work.project.run_folder / "task-tree.txt").read_text("utf-8")
@@ -133,6 +152,69 @@ def test_a_step_that_fails_three_times_ends_the_task(work) -> None:
         "├─ 1 one: failed",
         "└─ 2 two: not started",
     ]
+
+
+def command(text: str) -> dict:
+    return {"type": "callback", "function_name": "command_succeeds", "args": {"cmd": text}}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        command("no-such-program check"),
+        {"type": "callback", "function_name": "file_exists", "args": {"path": "agent-config/x"}},
+        {"type": "callback", "function_name": "json_valid", "args": {"content": "..."}},
+    ],
+    ids=["no program", "a closed path", "its own text"],
+)
+def test_a_wrong_requirement_goes_back_to_who_wrote_it(work, wrong) -> None:
+    first = work.step("first")
+    work.server.script(
+        work.listed(first, work.step("check", wrong)),
+        work.returns("first result"),
+        work.returns("checked"),
+        work.listed(first, work.step("check", command("true"))),
+        work.returns("checked again"),
+    )
+    finished = work("--json")
+    assert finished.exit_code == 0, finished.stderr
+    assert ended(work, finished) == [
+        ("1", True, 1),
+        ("2", False, 1),
+        ("1", True, 0),
+        ("2", True, 1),
+        ("", True, 2),
+    ]
+    correction = work.prompts[3]
+    assert "Step 2 (check) failed: The exit requirement is not met." in correction
+    assert "No work on the step can meet this requirement: correct it." in correction
+    assert "If your new list begins with the first 1 step, unchanged" in correction
+    assert "first result" in finished.events[-1]["data"]["data"]["result"]
+
+
+def test_an_unmet_requirement_goes_back_once(work) -> None:
+    again = [work.listed(work.step("one", ECHO)), *[work.returns("no")] * 3]
+    work.server.script(*again, *again)
+    finished = work("--json")
+    assert finished.exit_code == 1
+    assert len(work.server.requests) == 8
+    assert finished.events[-1]["data"]["summary"].startswith("step 1 (one) failed after 3 attempts")
+
+
+def test_an_outage_in_a_correction_keeps_the_steps_that_passed(work) -> None:
+    work.project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
+    work.server.script(
+        work.listed(work.step("one"), work.step("two", command("no-such-program"))),
+        work.returns("one is done"),
+        work.returns("two"),
+        Reply.error(503),
+    )
+    assert work().exit_code == 4
+    work.server.script(work.returns("two"), work.returns("done without steps"))
+    finished = work("--resume", "latest")
+    assert finished.exit_code == 0, finished.stderr
+    assert "done without steps" in finished.stdout
+    assert '"title": "two"' in work.prompts[-1]  # its list
 
 
 def test_the_number_of_attempts_is_a_setting(work) -> None:
@@ -150,7 +232,7 @@ def test_the_number_of_attempts_is_a_setting(work) -> None:
         ('```typescript\nimport "https://example.org/x.ts";\n```', "--no-remote"),
         (Reply(text="```typescript\n", finish="length"), "incomplete"),
         (
-            "```typescript\nasync function agent_code() { return `\n```sh\nls\n```\n`; }\n```",
+            "```typescript\nasync function agent_code() { return '\n```sh\nls\n```\n'; }\n```",
             "longer fences: ````",
         ),
     ],
@@ -205,22 +287,25 @@ def test_a_list_that_can_never_pass_is_sent_back(work) -> None:
     assert "steps[1]: the pattern is not a regular expression" in work.prompts[2]
 
 
-def test_a_temporary_failure_of_the_service_counts_as_an_attempt(work) -> None:
+@pytest.mark.parametrize("first", ["return '';", "await write_file('a', 'b'); return '';"])
+def test_an_outage_ends_the_run_and_resume_repeats_no_step(work, first) -> None:
     work.project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
-    work.server.script(work.listed(work.step("one")), Reply.error(503), work.returns("there"))
-    finished = work("--json")
-    assert finished.exit_code == 0, finished.stderr
-    assert ended(work, finished)[0] == ("1", True, 2)
-
-
-def test_a_service_that_keeps_failing_ends_the_task(work) -> None:
-    work.project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})
-    work.server.script(*[Reply.error(503, "overloaded")] * 3)
+    work.server.script(
+        work.listed(work.step("one"), work.step("two")),
+        work.code(first),
+        Reply.error(503, "overloaded"),
+    )
     finished = work()
     assert finished.exit_code == 4
     assert len(work.server.requests) == 3
-    assert finished.stderr.count("attempt 3 failed: the model could not be reached\n") == 1
-    assert finished.stderr.count("overloaded") == 3  # once for each attempt
+    assert finished.stderr.count("attempt 1 failed: the model could not be reached\n") == 1
+    assert finished.stderr.count("overloaded") == 1
+    assert finished.stderr.count("`code-commit --resume latest` continues") == 1
+    work.server.script(work.returns("two is done"))
+    finished = work("--resume", "latest", "--json")
+    assert finished.exit_code == 0, finished.stderr
+    assert ended(work, finished) == [("1", True, 0), ("2", True, 1), ("", True, 1)]
+    assert "Title: two" in work.prompts[-1]
 
 
 def test_a_rejected_key_is_not_retried(work) -> None:

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,6 +18,7 @@ from itertools import accumulate
 from typing import Any, TextIO
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
@@ -36,6 +38,7 @@ from code_commit_workspace import STOP
 from code_commit_workspace.words import printable
 
 _SIGNAL_AFTER_HANGUP = 0.2  # seconds
+_STOPS_IN = 0.1  # seconds until the signal has stopped this thread, too
 _STYLE = Style.from_dict({"mark": "bold ansicyan"})
 
 
@@ -74,7 +77,6 @@ def edit_line(
             reserve_space_for_menu=0,
             input_processors=[_Escaped()],
             search_ignore_case=True,
-            enable_suspend=True,
         )
         answer = _run(session)
     if keyboard.closed:
@@ -185,4 +187,14 @@ def _key_bindings(keyboard: Keyboard, *, continues: bool) -> KeyBindings:
         except OSError:  # the terminal controls no processes
             os.kill(os.getpid(), signal.SIGINT)
 
+    @bindings.add("c-z")
+    def _suspend(_event: KeyPressEvent) -> None:
+        run_in_terminal(_stop)
+
     return bindings
+
+
+def _stop() -> None:
+    """Stop the processes of the terminal until the shell continues them."""
+    os.kill(0, signal.SIGTSTP)
+    time.sleep(_STOPS_IN)

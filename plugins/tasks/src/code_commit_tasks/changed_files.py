@@ -1,42 +1,94 @@
-"""Track the files that changed since a task began, by anyone."""
+"""The files that a task changed, in this run and in those that it continues.
+
+What people change meanwhile is not among them.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from code_commit.plugin_api import Run
+from code_commit.plugin_api import NotReady, Run, WorkDone, count_of, printable, read_records
+from code_commit_tasks.saved import SavedTask
 
-State = tuple[int, int, int, int]
+_SHOWN = 20  # files
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that the task changed, with its added and removed lines, None if it is binary.
+
+    The numbers of a `shared` file include what a person changed in it meanwhile.
+    """
+
+    path: str
+    added: int | None
+    removed: int | None
+    shared: bool
+
+    def __str__(self) -> str:
+        counts = "binary" if self.added is None else f"+{self.added} -{self.removed}"
+        line = f"{printable(self.path, newlines=False)} {counts}"
+        return f"{line} (you changed it, too)" if self.shared else line
 
 
 class ChangedFiles:
-    """Compares the status of the project's visible files, without reading them.
+    """Tells what the task changed until now. `task` keeps where each of its runs began."""
 
-    The status includes the ctime, the only time that a command cannot set.
-    """
-
-    def __init__(self, run: Run, earlier: Iterable[str] = ()) -> None:
-        """Start tracking; `earlier` files changed before, in a run that is resumed."""
+    def __init__(self, run: Run, task: SavedTask) -> None:
         self._run = run
-        self._before = self._states()
-        self._earlier = frozenset(earlier)
+        self._task = task
+        checkpoint = run.checkpoint()
+        if task.run and _was_killed_in_process(run, task.run):
+            task.left_by_process.append(checkpoint)
+        task.checkpoints.append(checkpoint)
+        task.run = run.folder.name
 
     def paths(self) -> tuple[str, ...]:
-        """Return new and changed files, sorted, without deleted ones."""
-        changed = [
-            path
-            for path, state in self._states().items()
-            if path in self._earlier or state != self._before.get(path)
-        ]
-        return tuple(sorted(changed))
+        """Return those that exist and that a model may read, sorted."""
+        changed = _paths(self._work())
+        return tuple(path for path in self._run.files() if path in changed)
 
-    def _states(self) -> dict[str, State]:
-        states = {}
-        for path in self._run.files():
-            try:
-                status = os.lstat(self._run.root / path)
-            except OSError:
-                continue  # just deleted
-            states[path] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        return states
+    def files(self) -> list[ChangedFile]:
+        """Return those that a model may read, and deleted ones, sorted."""
+        work = self._work()
+        visible = {*self._run.files()}
+        paths = {path for path in _paths(work) if path in visible or self._is_deleted(path)}
+        return [
+            ChangedFile(file.path, file.added, file.removed, file.path in work.by_people)
+            for file in work.diffs(paths, most=0)
+        ]
+
+    def _work(self) -> WorkDone:
+        task = self._task
+        return self._run.changes_since(*task.checkpoints, left_by_process=task.left_by_process)
+
+    def _is_deleted(self, path: str) -> bool:
+        return not os.path.lexists(self._run.root / path)
+
+
+def describe_files(files: Sequence[ChangedFile]) -> list[str]:
+    """Return a line for each file."""
+    lines = [f"changed {file}" for file in files]
+    if len(lines) > _SHOWN:
+        lines[_SHOWN:] = [f"changed {count_of(len(lines) - _SHOWN, 'more file', 'more files')}"]
+    return lines
+
+
+def _paths(work: WorkDone) -> frozenset[str]:
+    return work.written | work.by_processes
+
+
+def _was_killed_in_process(run: Run, name: str) -> bool:
+    """Return whether the run `name` ended while a command or build ran, which may have written."""
+    running = 0
+    try:
+        for record in read_records(run.find_run(name) / "events.jsonl"):
+            if record.kind == "process.started":
+                running += 1
+            elif record.kind == "process.finished":
+                running -= 1
+    except (OSError, NotReady):
+        return False
+    return running > 0

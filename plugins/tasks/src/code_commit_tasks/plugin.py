@@ -10,6 +10,8 @@ from code_commit_tasks import hooks
 if TYPE_CHECKING:
     import pluggy
 
+CONTINUES = "`code-commit --resume latest` continues after the last step that passed"
+
 
 @hookimpl
 def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
@@ -50,5 +52,6 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             run="code_commit_tasks.workflow:task",
             options="code_commit_tasks.settings:TaskOptions",
             roles=("task",),
+            continues=CONTINUES,
         )
     ]

@@ -9,7 +9,7 @@ import shlex
 import shutil
 import time
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from stat import S_ISDIR, S_ISREG
 
@@ -38,6 +38,7 @@ _ERRORS = ("error:", "panic:", "fatal:", "exception:", "failed:")
 _CLOSED = frozenset({".git", "agent-config", "logs"})
 _LARGEST = 10 * 1024 * 1024  # bytes of a file that is searched
 _OUTPUT_SHOWN = 8000  # characters of a command's output
+_NOT_FOUND = 127  # the exit code of a shell that does not find a program
 _SHELL = re.compile(r"[|&;<>()$`\\*?\[\]{}~#!\n]|^\s*\w+=")
 _BUILTINS = frozenset(
     [
@@ -57,6 +58,18 @@ _BUILTINS = frozenset(
         "trap",
     ]
 )
+
+
+class _NeverMet(Exception):  # noqa: N818 - the name of an event
+    """No attempt can meet the requirement. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmet:
+    """Why a requirement is not met. If it `is_wrong`, no other attempt at the step can meet it."""
+
+    reason: str
+    is_wrong: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +108,20 @@ class Requirements:
     def _there_are(self) -> str:
         return f"there are: {', '.join(sorted(self.validators))}"
 
-    def unmet(self, requirement: ExitRequirement, result: str) -> str:  # noqa: PLR0911 - one per kind
-        """Return why a step with this result does not meet `requirement`, or "" if it does.
+    def unmet(self, requirement: ExitRequirement, result: str) -> Unmet | None:
+        """Return why a step with this result does not meet `requirement`, or None if it does.
 
         Raises:
             ProjectTampered: a command altered files that check the project.
             NotReady: a command would run without a sandbox, which the user did not allow.
         """
+        try:
+            reason = self._reason(requirement, result)
+        except _NeverMet as never:
+            return Unmet(str(never), is_wrong=True)
+        return Unmet(reason) if reason else None
+
+    def _reason(self, requirement: ExitRequirement, result: str) -> str:  # noqa: PLR0911 - one per kind
         match requirement:
             case FileExists(args=args):
                 return self._file_exists(normalise_path(args.path))
@@ -110,9 +130,9 @@ class Requirements:
             case CommandSucceeds(args=args):
                 return self._command_succeeds(args.cmd)
             case JsonValid(args=args):
-                return _json_valid(result if args.content is None else args.content)
+                return _of_text(_json_valid, args.content, result)
             case NoErrorsIn(args=args):
-                return _no_errors_in(result if args.output is None else args.output)
+                return _of_text(_no_errors_in, args.output, result)
             case PatternFound(pattern=pattern):
                 return self._pattern_found(pattern, result)
             case Validated(validator=name):
@@ -123,13 +143,13 @@ class Requirements:
         # its content.
         folder, _, _ = unicodedata.normalize("NFKC", path).casefold().partition("/")
         if folder in _CLOSED:
-            return f"You cannot check whether {path} exists."
+            raise _NeverMet(f"You cannot check whether {path} exists.")
         try:
             with ProjectTree(self.run.root) as tree:
                 status = tree.lstat(path.rstrip("/"))
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            return f"{path} is not a path of the project: {reason}"
+            raise _NeverMet(f"{path} is not a path of the project: {reason}") from error
         if status is None:
             return f"There is no file or folder {path}."
         if S_ISREG(status.st_mode) or S_ISDIR(status.st_mode):
@@ -184,7 +204,10 @@ class Requirements:
             raise ProjectTampered(result.tampered)
         if result.passed:
             return ""
-        return f"The command `{command}` {result.ending}.\n{_output(result)}"
+        reason = f"The command `{command}` {result.ending}.\n{_output(result)}"
+        if result.exit_code == _NOT_FOUND and b"command not found" in result.output:
+            raise _NeverMet(reason)
+        return reason
 
     def _validated(self, name: str, result: str) -> str:
         validator = self.validators.get(name)
@@ -214,6 +237,15 @@ def words_of(command: str) -> list[str]:
     # What is named by its path may be a script that only a shell can start: one without `#!`.
     is_program = "/" not in words[0] and shutil.which(words[0]) is not None
     return words if is_program else ["bash", "-c", command]
+
+
+def _of_text(check: Callable[[str], str], text: str | None, result: str) -> str:
+    """Return what `check` finds in the result, or in the text of the requirement, if it has one."""
+    if text is None:
+        return check(result)
+    if reason := check(text):
+        raise _NeverMet(reason)
+    return ""
 
 
 def _json_valid(text: str) -> str:

@@ -17,11 +17,17 @@ _KEPT = 20  # latest runs
 
 @dataclass(slots=True)
 class SavedTask:
-    """The progress of a task. `changed` are the files it changed; `done` means it succeeded."""
+    """The progress of a task. `done` means it succeeded.
+
+    `checkpoints` are from the start of each of its runs, and `run` is the name of the latest. Those
+    of `left_by_process` follow a run that was killed while a process ran.
+    """
 
     description: str
     root: Node
-    changed: list[str] = field(default_factory=list)
+    run: str = ""
+    checkpoints: list[str] = field(default_factory=list)
+    left_by_process: list[str] = field(default_factory=list)
     done: bool = False
     version: Literal[1] = 1
 

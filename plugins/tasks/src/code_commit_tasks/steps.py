@@ -5,14 +5,16 @@ Steps may contain steps.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from code_commit.plugin_api import LimitReached, MessageLogged, ProviderFailed, Run, count_of
 from code_commit_tasks.agent import Agent, Answer, AttemptFailed, AttemptFiles
 from code_commit_tasks.events import AttemptJudged, StepEnded, TaskDivided
 from code_commit_tasks.prompts import Failure, describe_requirement, step_prompt, task_prompt
-from code_commit_tasks.requirements import Requirements
+from code_commit_tasks.requirements import Requirements, Unmet
 from code_commit_tasks.settings import TasksSettings
 from code_commit_tasks.step_context import sections
 from code_commit_tasks.task_list import TaskList
@@ -21,23 +23,40 @@ from code_commit_toolbox.shortening import head_and_tail
 
 _UNREACHED = "the model could not be reached"
 _REASON_SHOWN = 300  # characters of a reason in messages
+_DONE = "these are not done again, because they have passed."
 
 
 class StepFailed(Exception):  # noqa: N818 - the name of an event
-    """All attempts at a step failed. `malformed` is that of the last `AttemptFailed`."""
+    """A step failed finally. `last` is why its last attempt failed."""
 
-    def __init__(self, node: Node, reason: str, *, malformed: bool) -> None:
-        super().__init__(reason)
+    def __init__(self, node: Node, last: AttemptFailed) -> None:
+        super().__init__(str(last))
         self.node = node
-        self.malformed = malformed
+        self.last = last
+
+
+class _RequirementUnmet(AttemptFailed):
+    """The exit requirement is not met. If it `is_wrong`, no other attempt can meet it."""
+
+    def __init__(self, unmet: Unmet, code: str, output: str) -> None:
+        reason = f"The exit requirement is not met. {unmet.reason}"
+        super().__init__(reason, code=code, output=output)
+        self.is_wrong = unmet.is_wrong
 
 
 class _ListFailed(AttemptFailed):
-    """A step of the answer's list failed finally."""
+    """A step of the answer's list failed finally; steps before it passed."""
 
-    def __init__(self, failed: StepFailed, code: str) -> None:
+    def __init__(self, failed: StepFailed, code: str, passed: int) -> None:
         node = failed.node
-        super().__init__(f"Step {node.place} ({node.title}) failed: {failed}", code=code)
+        lines = [f"Step {node.place} ({node.title}) failed: {failed}"]
+        self.is_unmet = isinstance(failed.last, _RequirementUnmet)
+        if isinstance(failed.last, _RequirementUnmet) and failed.last.is_wrong:
+            lines.append("No work on the step can meet this requirement: correct it.")
+        if passed:
+            first = count_of(passed, "step")
+            lines.append(f"If your new list begins with the first {first}, unchanged, {_DONE}")
+        super().__init__("\n".join(lines), code=code)
         self.failed = failed
 
 
@@ -104,7 +123,11 @@ class Steps:
             node.result = None
         resumed = (bool(node.steps) or has_result) and self.earlier
         failure: Failure | None = None
-        for number in range(1, self.settings.attempts + 1):
+        most = self.settings.attempts
+        corrects = False  # whether this attempt corrects a list
+        number = 0
+        while number < most:
+            number += 1
             attempt = Attempt(len(node.attempts) + 1)
             node.attempts.append(attempt)
             try:
@@ -117,47 +140,45 @@ class Steps:
                 failure = Failure(str(failed), failed.code, failed.output)
                 self._record(node, attempt, str(failed))
                 self.agent.seconds_left()  # a check may have used up the time
-                last: Exception = failed
-            except ProviderFailed as failed:
-                if not failed.may_pass:
-                    raise
-                # The host shows the message.
-                self._record(node, attempt, f"{_UNREACHED}: {failed.message}", shown=_UNREACHED)
                 last = failed
             else:
-                node.passed = True
-                node.result = result
-                self._record(node, attempt, "")
-                self.run.emit(
-                    StepEnded(
-                        step=node.place,
-                        title=node.title,
-                        passed=True,
-                        attempts=number,
-                        characters=len(result),
-                    )
-                )
+                self._pass(node, attempt, result, number)
                 return result
-            if not node.place and isinstance(last, _ListFailed):
-                break  # do not restart the task in a partially changed project
+            if _is_final(node, last, corrects=corrects):
+                break
+            corrects = isinstance(last, _ListFailed)
+            if resumed and number == 1 and not corrects:
+                most += 1  # it took no call
         raise self._final_error(node, last)
 
-    def _final_error(self, node: Node, last: Exception) -> Exception:
+    def _pass(self, node: Node, attempt: Attempt, result: str, number: int) -> None:
+        """Record that an attempt passed, the `number`th of this run."""
+        node.passed = True
+        node.result = result
+        self._record(node, attempt, "")
+        self.run.emit(
+            StepEnded(
+                step=node.place,
+                title=node.title,
+                passed=True,
+                attempts=number,
+                characters=len(result),
+            )
+        )
+
+    def _final_error(self, node: Node, last: AttemptFailed) -> Exception:
         """Return the exception to raise after the last attempt failed with `last`."""
         self.run.emit(
             StepEnded(step=node.place, title=node.title, passed=False, attempts=len(node.attempts))
         )
         match last:
-            case ProviderFailed():
-                return last
             case _ListFailed(failed=failed) if not node.place:
                 return failed
             case _LimitExceeded():
                 return LimitReached(
                     str(last), hint="raise the limit in [plugins.tasks], or make the task smaller"
                 )
-        malformed = isinstance(last, AttemptFailed) and last.malformed
-        return StepFailed(node, str(last), malformed=malformed)
+        return StepFailed(node, last)
 
     def _attempt(
         self,
@@ -173,9 +194,17 @@ class Steps:
             AttemptFailed: with the reason, for the next attempt, and this one's output.
         """
         self.agent.seconds_left()  # raises if no time is left
-        answer = self._answer(node, attempt, before, part_of, failure)
+        try:
+            answer = self._answer(node, attempt, before, part_of, failure)
+        except ProviderFailed as failed:
+            if failed.may_pass:  # the host shows the message, and --resume continues
+                self._record(node, attempt, f"{_UNREACHED}: {failed.message}", _UNREACHED)
+            raise
+        passed_steps = _passed_before_failure(node)
+        node.steps = []
+        node.list_title = ""
         if isinstance(answer.value, TaskList):
-            self._divide(node, answer.value, answer)
+            self._divide(node, answer.value, answer, passed_steps)
             result = self._run_list(node, answer.code)
         else:
             result = answer.value
@@ -185,19 +214,19 @@ class Steps:
     def _resume(self, node: Node) -> str:
         """Continue the steps of an earlier run, as `_attempt` does with those of a new answer."""
         self.agent.seconds_left()
-        result = self._run_list(node, "") if node.steps else node.result or ""
+        result = node.result or ""
+        if node.steps:
+            result = self._run_list(node, _list_of(node))
         self._require_met(node, result, Answer("", "", ""))
         return result
 
     def _require_met(self, node: Node, result: str, answer: Answer) -> None:
         """Check the exit requirement of a step, or the build of the whole task."""
-        if node.step and (reason := self.requirements.unmet(node.step.exit_requirement, result)):
+        if node.step and (unmet := self.requirements.unmet(node.step.exit_requirement, result)):
             output = f"returned: {result}"
             if answer.output:
                 output = f"{answer.output}\n{output}"
-            raise AttemptFailed(
-                f"The exit requirement is not met. {reason}", code=answer.code, output=output
-            )
+            raise _RequirementUnmet(unmet, answer.code, output)
         if not node.place and (reason := self.build()):
             node.result = result
             raise AttemptFailed(reason, code=answer.code, output=f"returned: {result}")
@@ -210,8 +239,6 @@ class Steps:
         part_of: str,
         failure: Failure | None,
     ) -> Answer:
-        node.steps = []
-        node.list_title = ""
         if node.step is None:
             prompt = task_prompt(self.description, failure, self.run.token)
         else:
@@ -233,8 +260,14 @@ class Steps:
             attempt.code = files.code
             attempt.log = files.log
 
-    def _divide(self, node: Node, steps: TaskList, answer: Answer) -> None:
-        """Accept a list as the parts of `node`."""
+    def _divide(
+        self,
+        node: Node,
+        steps: TaskList,
+        answer: Answer,
+        passed_steps: Sequence[Node],
+    ) -> None:
+        """Accept a list as the parts of `node`. Keep `passed_steps` with which it begins."""
         depth = self.settings.max_depth
         if node.depth >= depth:
             raise _LimitExceeded(
@@ -252,9 +285,13 @@ class Steps:
             )
         if reason := self.requirements.problem(steps):
             raise AttemptFailed(reason, code=answer.code, output=answer.output)
-        self.listed += len(steps.steps)
         node.list_title = steps.title
         node.steps = [node.child(number, step) for number, step in enumerate(steps.steps, 1)]
+        for index, (passed_step, child) in enumerate(zip(passed_steps, node.steps, strict=False)):
+            if passed_step.step != child.step:
+                break
+            node.steps[index] = passed_step
+        self.listed += sum(not child.passed for child in node.steps)
         if answer.note:
             self._log(node, f"   {answer.note}")
         rows = tuple(
@@ -278,7 +315,7 @@ class Steps:
             try:
                 self.result_of(child, node.steps[:index], part_of)
             except StepFailed as failed:
-                raise _ListFailed(failed, code) from None
+                raise _ListFailed(failed, code, index) from None
         results = [f"{child.place} {child.title}\n{child.result}" for child in node.steps]
         return head_and_tail("\n\n".join(results), self.settings.result_limit)
 
@@ -304,3 +341,31 @@ class Steps:
         if words.startswith(" "):
             branch = branch.replace("├─", "│ ")
         self.run.emit(MessageLogged(branch + words))
+
+
+def _is_final(node: Node, last: AttemptFailed, *, corrects: bool) -> bool:
+    """Return whether no other attempt may follow. `corrects` is whether the last was a correction.
+
+    An unmet requirement goes back once to who wrote it. Apart from that, the task is not restarted
+    in a partially changed project.
+    """
+    match last:
+        case _ListFailed(is_unmet=True):
+            return corrects
+        case _ListFailed():
+            return not node.place
+        case _RequirementUnmet(is_wrong=is_wrong):
+            return is_wrong
+    return False
+
+
+def _passed_before_failure(node: Node) -> list[Node]:
+    """Return the first steps of the last list, which passed, if a later one did not."""
+    passed = list(takewhile(lambda child: child.passed, node.steps))
+    return passed if len(passed) < len(node.steps) else []
+
+
+def _list_of(node: Node) -> str:
+    """Return the list of a node as JSON, for a list whose code an earlier run has."""
+    steps = [child.step.model_dump(mode="json") for child in node.steps if child.step]
+    return json.dumps({"title": node.list_title, "steps": steps}, indent=2, ensure_ascii=False)

@@ -46,7 +46,7 @@ def syntax_errors(  # noqa: PLR0911 - one per reason
     Skip files of other languages; if no file is left, nothing was checked, and the check fails.
     """
     if not paths:
-        return "No file has changed since the task began: there is nothing to check."
+        return "The task has changed no file: there is nothing to check."
     files = []
     for path in paths:
         _, _, ending = path.rpartition("/")[2].rpartition(".")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from code_commit.plugin_api import shorten
 
 _MOST_ERRORS = 8  # errors in one message
 _LONGEST_PATTERN = 2000  # characters
@@ -25,6 +29,12 @@ TextIfGiven = Annotated[str | None, BeforeValidator(_not_null)]
 
 class _Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class _Open(_Strict):
+    """Ignores other fields: nothing depends on them. `task_list` notes them."""
+
+    model_config = ConfigDict(extra="ignore")
 
 
 class _Path(_Strict):
@@ -124,7 +134,7 @@ class ContextSpec(_Strict):
     explicit_content: str = ""
 
 
-class TaskStep(_Strict):
+class TaskStep(_Open):
     """One step."""
 
     title: Words
@@ -134,7 +144,7 @@ class TaskStep(_Strict):
     context: ContextSpec = ContextSpec()
 
 
-class TaskList(_Strict):
+class TaskList(_Open):
     """A task divided into steps."""
 
     title: Words
@@ -148,7 +158,8 @@ class MalformedTaskList(Exception):  # noqa: N818 - named after the object
 def task_list(value: Any) -> tuple[TaskList, str]:
     """Parse `value` as a list of steps; return it with a note about what was ignored, or "".
 
-    If a step requests its own result, as the first step in the prompt's template does, ignore that.
+    A step that requests its own result, as the first one in the prompt's template does, does not
+    get it. An unknown field of the list or of a step is ignored, unless it may be a misspelled one.
 
     Raises:
         MalformedTaskList: a type is wrong, a field is missing or unknown, or a step requests the
@@ -158,6 +169,7 @@ def task_list(value: Any) -> tuple[TaskList, str]:
         steps = TypeAdapter(TaskList).validate_python(value)
     except ValidationError as error:
         raise MalformedTaskList(_format_errors(error)) from None
+    notes = list(_unknown_fields(value))
     ignored = []
     for index, step in enumerate(steps.steps):
         requested = step.context.previous_steps
@@ -169,9 +181,32 @@ def task_list(value: Any) -> tuple[TaskList, str]:
         if index in requested:
             ignored.append(f"steps[{index}]")
             requested[:] = [number for number in requested if number != index]
-    if not ignored:
-        return steps, ""
-    return steps, f"{', '.join(ignored)}: a step cannot get its own result; ignored"
+    if ignored:
+        notes.append(f"{', '.join(ignored)}: a step cannot get its own result; ignored")
+    return steps, "; ".join(notes)
+
+
+def _unknown_fields(value: Any) -> Iterator[str]:
+    """Yield notes about the fields of a valid list that are ignored.
+
+    Raises:
+        MalformedTaskList: a name is like that of a known field.
+    """
+    yield from _ignored(value, TaskList, "")
+    for index, step in enumerate(value["steps"]):
+        yield from _ignored(step, TaskStep, f"steps[{index}].")
+
+
+def _ignored(fields: Mapping[str, Any], model: type[BaseModel], place: str) -> Iterator[str]:
+    known = model.model_fields
+    unknown = [name for name in fields if name not in known]
+    for name in unknown[:_MOST_ERRORS]:
+        if close := get_close_matches(name.casefold(), known):
+            raise MalformedTaskList(
+                "The object that agent_code returned is not a TaskList:\n"
+                f"- {place}{name}: unknown field; the field is called {close[0]}"
+            )
+        yield f"{place}{shorten(name, _LONGEST_VALUE)}: unknown field; ignored"
 
 
 def _format_errors(error: ValidationError) -> str:

@@ -5,21 +5,26 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 from code_commit.plugin_api import (
+    Json,
+    LimitReached,
     MessageLogged,
     NotReady,
     Outcome,
+    ProviderFailed,
     QueryRead,
     Result,
     Run,
     count_of,
 )
 from code_commit_tasks.agent import Agent
-from code_commit_tasks.changed_files import ChangedFiles
+from code_commit_tasks.changed_files import ChangedFiles, describe_files
 from code_commit_tasks.functions import open_functions
+from code_commit_tasks.plugin import CONTINUES
 from code_commit_tasks.prompts import system_prompt
 from code_commit_tasks.requirements import Requirements
 from code_commit_tasks.runtime.deno import deno_binary
@@ -51,16 +56,20 @@ def task(run: Run) -> Result:
     deno_binary()  # before any paid call
     saved = _open_task(run)
     run.emit(QueryRead(saved.description.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
-    changed = ChangedFiles(run, saved.changed)
-    steps = _steps(run, saved, changed)
     if _builds(run):
         run.build_command()  # it raises, before any paid call
+    changed = ChangedFiles(run, saved)
+    steps = _steps(run, saved, changed)
     try:
         result = steps.result_of(saved.root)
     except StepFailed as failed:
-        return _failed_result(failed)
+        return _failed_result(failed, changed)
     except ProjectTampered as altered:
         return Result(Outcome.NOT_REACHED, str(altered), {"tampered": list(altered.paths)})
+    except (ProviderFailed, LimitReached) as error:
+        if resume := _resume_hint(changed):
+            error.hint = f"{error.hint}; then {resume}" if error.hint else resume
+        raise
     finally:  # written also after a signal
         run.keep("task-tree.txt", "".join(f"{line}\n" for line in lines(saved.root)))
     run.say(result)
@@ -69,15 +78,11 @@ def task(run: Run) -> Result:
     summary = _summary(saved.root)
     if _builds(run):
         summary += ", the build passes"
-    data = {"result": result, "steps": _count(saved.root)}
+    data = {"result": result, "steps": _count(saved.root), "files": _show_files(run, changed)}
     return Result(Outcome.REACHED, summary, data)
 
 
 def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
-    def keep() -> None:
-        saved.changed = list(changed.paths())
-        save(run, saved)
-
     settings = run.settings
     deadline = time.monotonic() + settings.max_seconds
     functions = open_functions(run)
@@ -102,7 +107,7 @@ def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
         requirements=requirements,
         settings=settings,
         description=saved.description,
-        save=keep,
+        save=partial(save, run, saved),
         build=partial(_red_build, run),
         earlier=run.options.resume is not None,
         listed=_count(saved.root),
@@ -134,21 +139,35 @@ def _read(run: Run, name: str) -> str:
         raise NotReady(f"the task file {name} is not UTF-8: byte {error.start}") from error
 
 
-def _failed_result(failed: StepFailed) -> Result:
+def _failed_result(failed: StepFailed, changed: ChangedFiles) -> Result:
     node = failed.node
     place = f"step {node.place} ({node.title})" if node.place else "the task"
     reason, *more = str(failed).splitlines() or [""]
     if reason.endswith(":") and more:
         reason += f" {more[0].removeprefix('- ')}"
     outcome = Outcome.NOT_REACHED
-    if failed.malformed and not node.place:
+    if failed.last.malformed and not node.place:
         outcome = Outcome.RESPONSE_REFUSED
     attempts = count_of(len(node.attempts), "attempt")
     return Result(
         outcome,
         f"{place} failed after {attempts}: {reason}",
         {"step": node.place, "reason": str(failed)},
+        hint=_resume_hint(changed),
     )
+
+
+def _resume_hint(changed: ChangedFiles) -> str:
+    """Return how to continue; "" if files have changed, because the host says it then."""
+    return "" if changed.paths() else CONTINUES
+
+
+def _show_files(run: Run, changed: ChangedFiles) -> list[Json]:
+    """Tell the person which files the task changed; return them for programs."""
+    files = changed.files()
+    for line in describe_files(files):
+        run.emit(MessageLogged(line))
+    return [asdict(file) for file in files]
 
 
 def _red_build(run: Run) -> str:
