@@ -99,7 +99,7 @@ def init(host: Host, arguments: Namespace) -> int:
         print_first_build(host, build)
         if arguments.fix:
             build, installations = fix(host, gate.parts, build)
-            _ignore_environments(root, gate, laid_out)
+            _ignore_environments(host, root, gate, laid_out)
     next_command = "git init" if needs_git else _next_command(gate, laid_out, build)
     if arguments.json:
         document = _document(gate, laid_out, build, installations)
@@ -125,7 +125,7 @@ def _prepare(root: Path) -> tuple[Gate, _LaidOut]:
         raise NotReady(f"cannot create {where} in {root}: {why}", hint="move it away") from error
 
 
-def _ignore_environments(root: Path, gate: Gate, laid_out: _LaidOut) -> None:
+def _ignore_environments(host: Host, root: Path, gate: Gate, laid_out: _LaidOut) -> None:
     """Let git ignore what was installed, also beside a `build.sh` of the user."""
     with ProjectTree(root) as tree:
         parts = [part for part in gate.parts if part.install]
@@ -133,7 +133,7 @@ def _ignore_environments(root: Path, gate: Gate, laid_out: _LaidOut) -> None:
         if lines:
             _append(tree, lines)
             laid_out.changed.append(".gitignore")
-            laid_out.lines += lines
+            host.out.note(f"added {', '.join(lines)} to .gitignore")
 
 
 def _document(
