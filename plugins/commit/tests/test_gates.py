@@ -92,8 +92,13 @@ def test_compiled_code_of_a_package_is_built_again(tmp_path, stubs, project_with
     project = project_with(tmp_path / "p", files)
     assert languages(project) == ["Python"]
     stubs.add("python3", output="1 passed")
+    done = build(project, path=stubs.path)
+    assert (done.exit_code, "pip install" in "".join(stubs.called())) == (1, False)
+    assert done.stderr.endswith(": python3 -m venv .venv && .venv/bin/pip install -e . pytest\n")
+    (project.root / ".venv/bin").mkdir(parents=True)
+    (stubs.folder / "python3").rename(project.root / ".venv/bin/python")
     assert build(project, path=stubs.path).exit_code == 0
-    assert "python3 -m pip install --quiet --no-deps --editable ." in stubs.called()
+    assert "python -m pip install --quiet --no-deps --editable ." in stubs.called()
 
 
 # --- what no part covers ------------------------------------------------------------------------------------------------

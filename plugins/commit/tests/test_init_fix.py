@@ -55,6 +55,17 @@ def test_fix_ends_with_one_thing_to_do(tmp_path, project_with):
     assert finished.stderr.endswith("\nNext: (cd web && npm ci)\n")
 
 
+@pytest.mark.slow
+def test_fix_makes_the_environment_that_a_build_of_the_user_needs(tmp_path, cache):
+    files = {"requirements.txt": "", "m.py": "x = 1\n"}
+    project = Project.create(tmp_path, files=files, build="test -x .venv/bin/python")
+    assert project.command("init", environ=cache).stderr.endswith("\nNext: bash build.sh\n")
+    finished = project.command("init", "--fix", environ=cache)
+    assert finished.exit_code == 0, finished.stderr
+    assert "\nadded .venv/ to .gitignore\n" in finished.stderr
+    assert ".venv" not in project.git("status", "--short")
+
+
 @pytest.mark.parametrize(
     ("build", "step"),
     [

@@ -38,6 +38,7 @@ _TESTS_PYTHON = re.compile(
 _LOOKS_LIKE_TESTS = re.compile(r"\btests?\b|pytest|rspec|ctest|\bcheck\b")
 # Options that write reports, or that ask for a coverage.
 _REPORTS = re.compile(r"--(?:cov|junit|html|report|color)[\w-]*(?:=\S*)?")
+_PIP_FLAGS = ("-e", "-r", "-U", "--editable", "--group", "--requirement", "--upgrade")
 _INSTALLS = re.compile(r"(?:python3? -m )?pip install (?!.*--upgrade pip$|.*-U pip$)")
 
 
@@ -71,7 +72,7 @@ class Pipeline:
         lines = [
             _INSTALLS.sub("", step.line)
             for step in self.steps
-            if (step.file, step.job) in jobs[:1] and step.plain and _INSTALLS.match(step.line)
+            if (step.file, step.job) in jobs[:1] and step.plain and _installs(step.line)
         ]
         return " ".join(dict.fromkeys(lines))
 
@@ -165,6 +166,14 @@ def _steps(text: str, file: str, job: str, *, plain: bool) -> Iterator[Step]:
             continue
         if line and not line.startswith("#"):
             yield Step(line, file, job, plain and _is_simple(line))
+
+
+def _installs(line: str) -> bool:
+    """Return whether pip installs what the project's files and the usual index have."""
+    if not _INSTALLS.match(line):
+        return False
+    words = _INSTALLS.sub("", line).split()
+    return all(word in _PIP_FLAGS or not re.search(r"^-|://|@", word) for word in words)
 
 
 def _is_simple(line: str) -> bool:

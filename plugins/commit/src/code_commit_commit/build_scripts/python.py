@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import PurePosixPath
 
 from code_commit_commit.build_scripts.folder import Folder
@@ -174,7 +175,7 @@ def _options(folder: Folder, test: str) -> str:
     start = PurePosixPath(test).parent
     while str(start) != "." and f"{start}/__init__.py" in folder.paths:
         start = start.parent
-    options = "" if str(start) == "." else f" --start-directory {start}"
+    options = "" if str(start) == "." else f" --start-directory {shlex.quote(str(start))}"
     if not PurePosixPath(test).name.startswith("test"):
         options += " --pattern '*_test.py'"
     return options

@@ -58,7 +58,7 @@ def environment_of(folder: Folder, pipeline: Pipeline, runner: str) -> Environme
     return Environment(
         setup=_setup(folder, manager[0] if manager else "", place),
         install=install,
-        reinstall=_reinstall(folder, manager),
+        reinstall=_reinstall(folder, manager, place, install),
         leaves=(f"{place}/",),
     )
 
@@ -187,10 +187,19 @@ def _test_requirements(folder: Folder) -> tuple[str, str]:
     return extra, group
 
 
-def _reinstall(folder: Folder, manager: tuple[str, str] | None) -> str:
-    """Return what compiles the package's code again, or ""."""
+def _reinstall(
+    folder: Folder,
+    manager: tuple[str, str] | None,
+    place: str,
+    install: str,
+) -> str:
+    """Return what compiles the package's code again, in an environment of its own, or ""."""
     if manager is None:
-        return "$python -m pip install --quiet --no-deps --editable ."
+        return (
+            f"[ -x {place}/bin/python ] ||\n"
+            f'  fail "the package compiles code in an environment of its own: {install}"\n'
+            "$python -m pip install --quiet --no-deps --editable ."
+        )
     project = toml_of(folder, "pyproject.toml").get("project")
     name = project.get("name") if isinstance(project, dict) else None
     if manager[0] == "uv" and isinstance(name, str) and re.fullmatch(r"[\w.-]+", name):

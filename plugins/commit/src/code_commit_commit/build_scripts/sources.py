@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
 
 from code_commit.plugin_api import count_of
 from code_commit_commit.build_scripts.folder import Folder
@@ -66,7 +65,7 @@ def is_skipped(name: str) -> bool:
 
 def families_in(top: Folder) -> Counter[str]:
     """Return how many sources each family has."""
-    return Counter(_FAMILY_OF[PurePosixPath(path).suffix] for path in _sources(top))
+    return Counter(_FAMILY_OF[_suffix(path)] for path in _sources(top))
 
 
 def not_covered(top: Folder, parts: Sequence[Part]) -> list[str]:
@@ -74,7 +73,7 @@ def not_covered(top: Folder, parts: Sequence[Part]) -> list[str]:
     all_sources = list(_sources(top))
     left: dict[str, list[str]] = {}
     for path in all_sources:
-        family = _FAMILY_OF[PurePosixPath(path).suffix]
+        family = _FAMILY_OF[_suffix(path)]
         if not any(_covers(part, path, family) for part in parts):
             left.setdefault(family, []).append(path)
     lines: list[str] = []
@@ -83,7 +82,7 @@ def not_covered(top: Folder, parts: Sequence[Part]) -> list[str]:
         if family in _SCRIPTED and (len(paths) < _FEW or share < _SMALL_SHARE):
             continue
         lines += [name for name in _BUILD_FILES.get(family, ()) if name in top.names]
-        suffix, count = Counter(PurePosixPath(path).suffix for path in paths).most_common(1)[0]
+        suffix, count = Counter(map(_suffix, paths)).most_common(1)[0]
         lines.append(count_of(count, f"{suffix} file"))
     return lines
 
@@ -92,10 +91,16 @@ def _covers(part: Part, path: str, family: str) -> bool:
     return family in part.families and (not part.folder or path.startswith(f"{part.folder}/"))
 
 
-def _sources(top: Folder) -> Iterable[str]:
+def _suffix(path: str) -> str:
+    return "." + path.rpartition(".")[2]
+
+
+def _sources(top: Folder) -> Iterator[str]:
     for path in top.paths:
+        if _suffix(path) not in _FAMILY_OF:
+            continue
         *folders, name = path.split("/")
-        if PurePosixPath(name).suffix not in _FAMILY_OF or any(map(is_skipped, folders)):
+        if any(map(is_skipped, folders)):
             continue
         if not any(fnmatchcase(name, pattern) for pattern in _NOT_OF_THE_PRODUCT):
             yield path

@@ -27,6 +27,8 @@ _ALL_SKIPPED = re.compile(
     re.MULTILINE,
 )
 
+_MOST_READ = 4 << 20  # bytes of the output
+
 
 @dataclass(frozen=True, slots=True)
 class FirstBuild:
@@ -88,11 +90,12 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
         host.out.note(announcement)
         before = workspace.checkpoints.current_tree() if workspace.writes else ""
         start = time.monotonic()
-        build = workspace.run_build(log=Path(folder, "build.txt"), timeout=host.build_timeout)
+        log = Path(folder, "build.txt")
+        build = workspace.run_build(log=log, timeout=host.build_timeout)
         seconds = time.monotonic() - start
         if before and build.passed and workspace.checkpoints.current_tree() == before:
             workspace.checkpoints.note_green(before)
-    output = build.output.decode("utf-8", "replace")
+        output = _end_of(log)
     altered = (f"build.sh altered {path}, which builds cannot change" for path in build.tampered)
     ending = build.ending
     if not build.timed_out:
@@ -108,6 +111,14 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
         last_lines=(*(line.rstrip() for line in build.last_lines().splitlines()), *altered),
         tests=count_tests(output),
     )
+
+
+def _end_of(log: Path) -> str:
+    """Return what the build printed; of a very long output, the end."""
+    with log.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _MOST_READ))
+        return file.read().decode("utf-8", "replace")
 
 
 def interpreter_of(command: Sequence[str]) -> str:

@@ -99,6 +99,7 @@ def init(host: Host, arguments: Namespace) -> int:
         print_first_build(host, build)
         if arguments.fix:
             build, installations = fix(host, gate.parts, build)
+            _ignore_environments(host, root, gate, laid_out)
     next_command = "git init" if needs_git else _next_command(gate, laid_out, build)
     if arguments.json:
         document = _document(gate, laid_out, build, installations)
@@ -122,6 +123,17 @@ def _prepare(root: Path) -> tuple[Gate, _LaidOut]:
         where = error.filename if isinstance(error.filename, str) else "a file"
         why = _OBSTACLES.get(error.errno or 0) or error.strerror
         raise NotReady(f"cannot create {where} in {root}: {why}", hint="move it away") from error
+
+
+def _ignore_environments(host: Host, root: Path, gate: Gate, laid_out: _LaidOut) -> None:
+    """Let git ignore what was installed, also beside a `build.sh` of the user."""
+    with ProjectTree(root) as tree:
+        parts = [part for part in gate.parts if part.install]
+        lines = [leaf for leaf in _missing_lines(tree, parts) if tree.lstat(leaf.rstrip("/"))]
+        if lines:
+            _append(tree, lines)
+            laid_out.changed.append(".gitignore")
+            host.out.note(f"added {', '.join(lines)} to .gitignore")
 
 
 def _document(

@@ -22,7 +22,8 @@ _MISSING = re.compile(
     r"|Couldn't import Django|command not found|: not found$|[Cc]annot find (?:module|package)"
     r"|[Cc]ould not find gem|no required module provides|\bImportError: "
     # Plugins of pytest are missing.
-    r"|^E +fixture '\w+' not found|: error: unrecognized arguments: --|during collection !",
+    r"|^E +fixture '\w+' not found|^E +recursive dependency involving fixture"
+    r"|: error: unrecognized arguments: --|during collection !",
     re.MULTILINE,
 )
 _NO_PYTHON = re.compile(r"No interpreter found for")  # of uv
@@ -57,14 +58,18 @@ def installing(parts: Sequence[Part], build: FirstBuild) -> str:
         return "uv python install"
     if _missing_program(build) in _OF_THE_MACHINE:
         return ""
-    headings = _HEADING.findall(build.output)
-    for part in parts:
-        failed = len(parts) == 1 or headings[-1:] == [str(part)]
-        if not failed or not part.install:
-            continue
-        if part.install in build.output or _MISSING.search(build.output):
-            return part.typed_install
+    part = _failed_part(parts, build)
+    if part and part.install and (part.install in build.output or _MISSING.search(build.output)):
+        return part.typed_install
     return ""
+
+
+def _failed_part(parts: Sequence[Part], build: FirstBuild) -> Part | None:
+    """Return the part that began last. The script says so if there are several."""
+    if len(parts) == 1:
+        return parts[0]
+    headings = _HEADING.findall(build.output)
+    return next((part for part in parts if headings[-1:] == [str(part)]), None)
 
 
 def next_step(parts: Sequence[Part], build: FirstBuild) -> str:
@@ -88,12 +93,17 @@ def fix(
 ) -> tuple[FirstBuild, list[Installation]]:
     """Install what the build lacks, and run it again, until it passes or nothing helps.
 
+    Also install if a part failed that was never installed here.
+
     Raises:
         NotReady: a command cannot run.
     """
     installations: list[Installation] = []
     for _ in parts:
         command = installing(parts, build)
+        part = _failed_part(parts, build)
+        if not command and part and _was_never_installed(host.root, part):
+            command = part.typed_install
         if build.passed or not command or command in {done.command for done in installations}:
             break
         passed = _install(host, command)
@@ -103,6 +113,12 @@ def fix(
         build = run_first_build(host, "\nRunning build.sh ...")
         print_first_build(host, build)
     return build, installations
+
+
+def _was_never_installed(root: Path, part: Part) -> bool:
+    if not part.install or not part.leaves:
+        return False
+    return not (root / part.folder / part.leaves[0]).exists()
 
 
 def document_of(installations: Sequence[Installation]) -> list[dict[str, object]]:
