@@ -164,7 +164,7 @@ def test_a_run_that_is_killed_while_the_original_files_are_built_loses_nothing(p
     project.write({"build.sh": f"grep -q new a.txt && exit 1; {KILL}; sleep 60\n"})
     assert run(block("a.txt", "new\n")).exit_code == -9
     assert project.read("a.txt") == "old\n"
-    told = f"the run {project.run_folder.name} was killed while the original files were built"
+    told = f"the run {project.run_folder.name} was killed while files from before it were built"
     assert told in project.command("undo").stderr
     assert project.command("redo").stdout == "a.txt\n"
     assert project.read("a.txt") == "new\n"

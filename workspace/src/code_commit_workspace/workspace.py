@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, Self
 
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
@@ -370,11 +371,12 @@ class Workspace:
         log: Path,
         timeout: float,
         stdin: bytes = b"",
+        env: Mapping[str, str] = MappingProxyType({}),
         isolation_required: bool = False,
     ) -> ProcessResult:
         """Run `argv` in the root until it ends or `timeout` seconds pass.
 
-        Nothing that it started keeps running.
+        `env` is added to its environment. Nothing that it started keeps running.
 
         Raises:
             NotReady: the root is gone, or isolation is required but does not work here.
@@ -386,6 +388,7 @@ class Workspace:
             log=log,
             timeout=timeout,
             stdin=stdin,
+            env=env,
             isolation_required=isolation_required,
         )
 

@@ -85,6 +85,9 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
     for name in values:
         if name not in accepted:
             raise _foreign_flag(name, workflow, registry)
+    for flag in workflow.flags:
+        if flag.needs and field_of(flag.names[0]) in values:
+            registry.require_loaded(flag.needs, flag.names[0])
     return Invocation(
         workflow,
         flags={name: value for name, value in values.items() if name in own},

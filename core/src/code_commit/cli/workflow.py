@@ -52,7 +52,7 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
         figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
-            lines = [ending.summary]
+            lines = [ending.summary, *(f"  {note}" for note in ending.notes)]
             if ending.hint:
                 lines.append(f"hint: {ending.hint}")
             SafeStream(sys.stderr).print("\n".join([*lines, *figures]))

@@ -180,6 +180,13 @@ def _process(data: Mapping[str, Any]) -> str:
     return shorten(command, _SHOWN_COMMAND)
 
 
+def _acceptance_checked(data: Mapping[str, Any]) -> Sequence[Line]:
+    if data.get("accepted"):
+        return ()  # the last lines of the run have its notes
+    check = f"the acceptance check {data.get('check')} of {data.get('distribution')}"
+    return (Line(f"{check} refuses the change: {data.get('reason')}", BAD),)
+
+
 def _state_entered(data: Mapping[str, Any]) -> Sequence[Line]:
     return (Line(f"state: {data.get('state')}"),)
 
@@ -210,6 +217,7 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], Sequence[Line]]] = {
     "changes.undone": _changes_undone,
     "process.started": _process_started,
     "process.finished": _process_finished,
+    "acceptance.checked": _acceptance_checked,
     "state.entered": _state_entered,
     "plugin.failed": _plugin_failed,
     "message": _message,

@@ -118,6 +118,11 @@ class ChainedModel:
         return self.service.model
 
     @property
+    def provider(self) -> str:
+        """The name of the model's provider."""
+        return self.service.definition.name
+
+    @property
     def window(self) -> int | None:
         """The most tokens that the model reads, or None if unknown."""
         return self.models.windows.of(self.service)

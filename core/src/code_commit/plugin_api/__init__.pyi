@@ -1,6 +1,9 @@
 # The names that plugins may import, one per line. lazy-loader imports each on first use.
 import pluggy
 
+from .acceptance import AcceptanceCheck as AcceptanceCheck
+from .acceptance import Submission as Submission
+from .acceptance import Verdict as Verdict
 from .context_line import describe_context as describe_context
 from .conversation import Completion as Completion
 from .conversation import Finish as Finish
@@ -37,6 +40,7 @@ from .errors import ResponseRefused as ResponseRefused
 from .errors import Stop as Stop
 from .errors import UsageError as UsageError
 from .errors import exit_code_of as exit_code_of
+from .event import AcceptanceChecked as AcceptanceChecked
 from .event import CallFinished as CallFinished
 from .event import CallProgress as CallProgress
 from .event import CallRetried as CallRetried

@@ -65,6 +65,7 @@ class Flag:
 
     Without `metavar` it is a switch. With `selects` it chooses the workflow. With `several` it
     takes one or more values and can be repeated; the field then holds a tuple or a list of texts.
+    `needs` is the distribution without which the flag has no effect: the run then does not start.
 
     Its value sets the field of the workflow's `options` model with the first long name
     (`--query-file` → `query_file`), as text or True; the model converts and validates it.
@@ -82,6 +83,7 @@ class Flag:
     selects: bool = False
     for_people: bool | None = None
     several: bool = False
+    needs: str | None = None
 
     @property
     def is_for_people(self) -> bool:

@@ -236,6 +236,23 @@ class ProcessFinished(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class AcceptanceChecked(Event):
+    """An acceptance check judged a change whose build is green.
+
+    `distribution` is that of the check. `reason` says why it refused, `notes` are lines for people,
+    `trailers` are facts for the commit message.
+    """
+
+    kind: ClassVar[str] = "acceptance.checked"
+    check: str
+    distribution: str
+    accepted: bool
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    trailers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class StateEntered(Event):
     """A workflow entered a state."""
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # only for annotations: every start imports this module
 
     import pluggy
 
+    from code_commit.plugin_api.acceptance import AcceptanceCheck
     from code_commit.plugin_api.definitions import (
         CheckDefinition,
         CommandDefinition,
@@ -124,6 +125,18 @@ def code_commit_path_rules(settings: Any) -> Iterable[PathRule]:
     hook, a workflow that writes does not start (exit 3); an error in a rule refuses the response.
     The entry point of the plugin must be in the group `code_commit.path_rules`: elsewhere this hook
     is an error.
+    """
+
+
+@hookspec
+def code_commit_acceptance(settings: Any) -> Iterable[AcceptanceCheck]:
+    """Return acceptance checks, which judge a change after a green build.
+
+    Called once per run of a workflow that writes, with this plugin's own validated section. Checks
+    run in order of plugin name, those of one plugin in the order in which it returns them. The
+    first one that refuses makes the attempt a failed one; later ones are not asked. After an error
+    in this hook the run does not start (exit 3). A check that raises, or returns no `Verdict`, ends
+    the run with exit 3 and the name of its distribution.
     """
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from code_commit.plugin_api.acceptance import Submission, Verdict
     from code_commit.plugin_api.conversation import Completion, Json, Request
     from code_commit.plugin_api.event import Event
     from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
@@ -59,6 +60,10 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """The model's id, for people."""
+
+    @property
+    def provider(self) -> str:
+        """The name of the model's provider."""
 
     @property
     def window(self) -> int | None:
@@ -274,11 +279,31 @@ class Run(Protocol):
                 interpreter is missing.
         """
 
-    def build(self, *, label: str = "build") -> ProcessResult:
+    def build(
+        self,
+        *,
+        label: str = "build",
+        environment: Mapping[str, str] = ...,
+    ) -> ProcessResult:
         """Run `build.sh` in the configured sandbox.
 
         `label` names the log in the run folder, after the number of the last model call.
+        `environment` is added to the variables of the build.
         """
+
+    def accept(self, submission: Submission) -> Verdict:
+        """Ask the acceptance checks of plugins whether a change stands, after a green build.
+
+        They run in order of plugin name until one refuses. A refusal is a failed attempt: give the
+        reason to the model where the output of the build would be, or end the run with the exit
+        code 1. Put the verdict into the `Result`.
+
+        Raises:
+            NotReady: a check failed: the run ends with its distribution's name.
+        """
+
+    def originals(self, paths: Collection[str]) -> Mapping[str, bytes | None]:
+        """Return the files at `paths` as they were before the run, None where there was none."""
 
     def is_known_green(self) -> bool:
         """Return whether `build.sh` is known to pass on the files from before this run.
@@ -303,12 +328,20 @@ class Run(Protocol):
             NotReady: all checkpoints are gone.
         """
 
-    def trial(self) -> AbstractContextManager[Trial]:
+    def trial(
+        self, *, show: Mapping[str, bytes | None] | None = None
+    ) -> AbstractContextManager[Trial]:
         """Return a context manager that puts back what responses, builds and commands change.
+
+        In the block, the contents `show` stand in place of files that responses wrote; None removes
+        a file. The path rules are not asked.
 
         The changes stay if `keep` of its value is called. What a person writes meanwhile stays as
         well, except what changes while a process runs: the program names those files, and
         `code-commit redo` brings them back. No other thread can change files meanwhile.
+
+        Raises:
+            NotReady: responses did not write a file of `show`, or a person changed it.
         """
 
     def execute(
@@ -462,13 +495,14 @@ class Result:
     """The result of a workflow.
 
     `summary` is one line for people, `data` is JSON for programs, and `hint` is what people can do
-    next.
+    next. `verdict` is that of the acceptance checks on the files that stay.
     """
 
     outcome: Outcome
     summary: str
     data: Json = field(default_factory=dict)
     hint: str = ""
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from code_commit.plugin_api.definitions import (
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, UsageError
 from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugin_api.sync_result import require_sync
-from code_commit.plugins.host import PATH_RULES, PluginHost
+from code_commit.plugins.host import ACCEPTANCE, PATH_RULES, PluginHost
 from code_commit_workspace.words import count_of, describe
 
 T = TypeVar("T")
@@ -31,6 +31,7 @@ CODE: Mapping[type[Any] | str, Mapping[str, int | str | None]] = {
     CommandDefinition: {"run": 2, "arguments": 1},
     CheckDefinition: {"run": 2},
     PATH_RULES: {"judge": 2},
+    ACCEPTANCE: {"accept": 2},
     "code_commit_log_sinks": {"receive": 1, "close": 0},
     "code_commit_model_layers": {"__call__": 2},
 }
@@ -135,7 +136,7 @@ def _faults_of(hook: str, value: Any) -> Iterator[str]:
             label = f"{name}.{method}"
         if fault := fault_of_code(code, count):
             yield f"{label} {fault}"
-    if hook == PATH_RULES and not isinstance(getattr(value, "name", None), str):
+    if hook in {ACCEPTANCE, PATH_RULES} and not isinstance(getattr(value, "name", None), str):
         yield f"{name} has no `name`"
 
 

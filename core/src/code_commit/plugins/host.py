@@ -30,10 +30,12 @@ from code_commit_workspace.words import describe, did_you_mean, traceback_of
 PREFIX = "code_commit_"
 ADDHOOKS = "code_commit_addhooks"
 PATH_RULES = "code_commit_path_rules"
+ACCEPTANCE = "code_commit_acceptance"
 AFTER_RUN = "code_commit_after_run"
 CHECKS = "code_commit_checks"
 _TEXT_HOOKS = frozenset({AFTER_RUN, "code_commit_settings"})
 _LONGEST_ERROR = 2000  # characters
+_OFFERS = {ACCEPTANCE: "acceptance checks"}  # that the name of the hook does not tell
 _OPTIONAL = "mark a hook of a plugin that may be missing with @hookimpl(optionalhook=True)"
 
 
@@ -133,7 +135,8 @@ class PluginHost:
         """
         for failure in self.failures:
             if failure.stage == hook:
-                raise failure.stops_run(hook.removeprefix(PREFIX).replace("_", " "))
+                offer = _OFFERS.get(hook, hook.removeprefix(PREFIX).replace("_", " "))
+                raise failure.stops_run(offer)
 
     def knows_hook(self, hook: str) -> bool:
         """Whether the host or a plugin has declared `hook`."""

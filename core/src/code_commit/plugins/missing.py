@@ -31,8 +31,7 @@ def explain_missing(
     owner = first_party.owner(kind, name)
     if owner and not _loads(registry, owner):
         subject = name if kind == "flag" else f"the {kind} {name}"
-        hint = first_party.installation(owner)
-        return UsageError(f"{subject} needs the plugin {owner}", hint=hint)
+        return needs_plugin(registry, owner, subject)
     quoted = name
     if kind == "workflow":
         names = registry.workflows
@@ -44,6 +43,15 @@ def explain_missing(
         hint = f"`code-commit {close} --help`"
     cause = did_you_mean(name, names) + _possible_causes(registry)
     return UsageError(f"there is no {kind} {quoted}{cause}", hint=hint)
+
+
+def needs_plugin(registry: Registry, distribution: str, subject: str) -> UsageError:
+    """Return the error for something that needs a plugin that is not loaded."""
+    hint = first_party.installation(distribution)
+    for failure in registry.plugin_host.failures:
+        if failure.distribution == distribution:
+            return UsageError(f"{subject} is not available: {_description(failure)}", hint=hint)
+    return UsageError(f"{subject} needs the plugin {distribution}", hint=hint)
 
 
 def failed_plugins(plugin_host: PluginHost) -> str:

@@ -138,6 +138,17 @@ class Registry:
         ]
         return first_party.names("role").union(*roles)
 
+    def require_loaded(self, distribution: str, subject: str) -> None:
+        """Check that a plugin of `distribution` is loaded, which `subject` needs.
+
+        Raises:
+            UsageError: it is not.
+        """
+        from code_commit.plugins.missing import needs_plugin
+
+        if all(plugin.distribution != distribution for plugin in self.plugin_host.plugins):
+            raise needs_plugin(self, distribution, subject)
+
     def missing(self, kind: Kind, name: str, flags: Iterable[str] = ()) -> UsageError:
         """Return the error for a name that is not available; for a flag, `flags` are the others."""
         from code_commit.plugins.missing import explain_missing

@@ -25,13 +25,14 @@ from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, Repository
 from code_commit.plugin_api.run import PROTECTED
 from code_commit.plugins.code import PYDANTIC, collect_objects, import_target
-from code_commit.plugins.host import PATH_RULES, PluginHost
+from code_commit.plugins.host import ACCEPTANCE, PATH_RULES, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.ptrace import disable_ptrace
 from code_commit_workspace import CheckpointLimits, Redactor, SandboxSettings, Workspace
 
 _SINKS = "code_commit_log_sinks"
+_LAYERS = "code_commit_model_layers"
 _Secret = Callable[[str], str | None]
 
 
@@ -166,13 +167,16 @@ def assemble_run(
     }
     has_sinks = _add_sinks(log, plugin_host, arguments)
     rules = _collect_guards(plugin_host, PATH_RULES, arguments, fail_closed=workflow.writes)
+    checks = []
+    if workflow.writes:
+        checks = _collect_guards(plugin_host, ACCEPTANCE, arguments)
     budget = None
     if settings.max_cost is not None:
         budget = Budget(float(settings.max_cost))
     models = Models(
         services,
         CallLog(log, numbered=workflow.numbered),
-        _collect_guards(plugin_host, "code_commit_model_layers", arguments),
+        _by_distribution(_collect_guards(plugin_host, _LAYERS, arguments)),
         budget=budget,
         watched=plan.shows == {"progress"} and bool(sys.stderr and sys.stderr.isatty()),
     )
@@ -184,7 +188,8 @@ def assemble_run(
         log=log,
         models=models,
         plugin_host=plugin_host,
-        rules=rules,
+        rules=_by_distribution(rules),
+        checks=checks,
         hook_arguments=arguments,
         keeps_diffs=has_sinks,
         commands=registry.commands.keys(),
@@ -246,16 +251,13 @@ def _collect_guards(
     arguments: Mapping[str, Callable[[Plugin], Any]],
     *,
     fail_closed: bool = True,
-) -> list[tuple[str, Any]]:
-    """Collect the path rules or model layers of a run, each with its distribution.
+) -> list[tuple[Plugin, Any]]:
+    """Collect the path rules, model layers or acceptance checks of a run, each with its plugin.
 
     Raises:
         NotReady: a plugin that offers them is broken.
     """
-    guards = [
-        (plugin.distribution, guard)
-        for plugin, guard in collect_objects(plugin_host, hook, arguments)
-    ]
+    guards = list(collect_objects(plugin_host, hook, arguments))
     if not fail_closed:
         return guards
     plugin_host.require_hook(hook)
@@ -263,3 +265,7 @@ def _collect_guards(
         if failure.guards_paths and hook == PATH_RULES:
             raise failure.stops_run("path rules")
     return guards
+
+
+def _by_distribution(guards: list[tuple[Plugin, Any]]) -> list[tuple[str, Any]]:
+    return [(plugin.distribution, guard) for plugin, guard in guards]

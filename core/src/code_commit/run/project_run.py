@@ -9,6 +9,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from code_commit.log.run_log import RunLog, numbered
@@ -19,6 +20,7 @@ from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.process_end import is_build
 from code_commit.plugin_api.run_files import LARGEST_DIFF, find_run
 from code_commit.plugins.host import PluginHost
+from code_commit.run.acceptance import Checks, accept
 from code_commit.run.reply_printer import ReplyPrinter
 from code_commit.run.tree_changes import TreeChanges
 from code_commit.terminal.answer_history import AnswerHistory
@@ -38,6 +40,7 @@ from code_commit_workspace import (
 from code_commit_workspace.words import printable
 
 if TYPE_CHECKING:
+    from code_commit.plugin_api.acceptance import Submission, Verdict
     from code_commit.plugin_api.run import Model, Trial, WorkDone
     from code_commit.run.assembly import RunPlan
 
@@ -46,7 +49,8 @@ if TYPE_CHECKING:
 class ProjectRun:
     """Implements `Run`, and has more for the session.
 
-    `rules` are the path rules of plugins, each with its distribution. `hook_arguments` makes the
+    `rules` are the path rules of plugins, each with its distribution; `checks` are their acceptance
+    checks. `hook_arguments` makes the
     arguments of hooks for each plugin: its `settings` and its `secret`. `keeps_diffs` is whether
     plugins have log sinks, which show diffs. `writes` is whether this run may change the project,
     `commands` are the installed ones.
@@ -58,6 +62,7 @@ class ProjectRun:
     models: Models
     plugin_host: PluginHost
     rules: Sequence[tuple[str, PathRule]]
+    checks: Checks
     hook_arguments: Mapping[str, Callable[[Plugin], Any]]
     keeps_diffs: bool
     commands: Collection[str] = ()
@@ -89,12 +94,26 @@ class ProjectRun:
 
     def after(self, plugin: Plugin) -> ProjectRun:
         """Return the finished run for `after_run` of `plugin`, read-only and with its settings."""
+        run = self.of(plugin)
+        run.writes = False
+        return run
+
+    def of(self, plugin: Plugin) -> ProjectRun:
+        """Return this run with the state, the settings and the secrets of `plugin`."""
         run = copy(self)
         run.state = self.workspace.state(plugin.name)
         run.settings = self.hook_arguments["settings"](plugin)
         run.secret = self.hook_arguments["secret"](plugin)
-        run.writes = False
         return run
+
+    @contextmanager
+    def sent_by(self, plugin: Plugin) -> Iterator[None]:
+        """Name `plugin` in errors of the events that the block emits."""
+        token = self.log.sender.set((plugin.name, plugin.distribution))
+        try:
+            yield
+        finally:
+            self.log.sender.reset(token)
 
     @property
     def repository_root(self) -> Path:
@@ -143,16 +162,35 @@ class ProjectRun:
         except ChangeSetRefused as error:
             raise ResponseRefused(error.message) from error
 
-    def build(self, *, label: str = "build") -> ProcessResult:
+    def build(
+        self,
+        *,
+        label: str = "build",
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> ProcessResult:
         """Run `build.sh`, and take a checkpoint of what it left."""
         self.last_build = None
         build = self._process(
-            self.build_command(), f"{label}.txt", timeout=self.build_timeout, saves="built"
+            self.build_command(),
+            f"{label}.txt",
+            timeout=self.build_timeout,
+            environment=environment,
+            saves="built",
         )
         self.last_build = build
-        if self.writes and build.passed:
+        if self.writes and build.passed and not environment:
             self.changes.note_green()
         return build
+
+    def accept(self, submission: Submission) -> Verdict:
+        """Ask the acceptance checks whether the changes stand."""
+        self._require_writes()
+        return accept(self, submission)
+
+    def originals(self, paths: Collection[str]) -> Mapping[str, bytes | None]:
+        """Return the files at `paths` as they were before the run."""
+        self._require_writes()
+        return self.changes.originals(paths)
 
     def is_known_green(self) -> bool:
         """Return whether an earlier build of the files from before this run was green."""
@@ -171,11 +209,11 @@ class ProjectRun:
         return self.changes.since(checkpoints, left_by_process)
 
     @contextmanager
-    def trial(self) -> Iterator[Trial]:
+    def trial(self, *, show: Mapping[str, bytes | None] | None = None) -> Iterator[Trial]:
         """Put back what the run changes in the block, unless `keep` of the trial is called."""
         self._require_writes()
         last_build = self.last_build
-        with self.changes.trial() as trial:
+        with self.changes.trial(show) as trial:
             yield trial
         if not trial.is_kept:
             self.last_build = last_build
@@ -410,6 +448,7 @@ class ProjectRun:
         *,
         timeout: float,
         stdin: bytes = b"",
+        environment: Mapping[str, str] = MappingProxyType({}),
         isolation_required: bool = False,
         saves: str = "ran",
     ) -> ProcessResult:
@@ -437,6 +476,7 @@ class ProjectRun:
                     log=log,
                     timeout=timeout,
                     stdin=stdin,
+                    env=environment,
                     isolation_required=isolation_required,
                 )
             finally:

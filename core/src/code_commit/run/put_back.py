@@ -36,17 +36,17 @@ def describe_put_back(put_back: PutBack) -> Iterator[str]:
 
 
 def trial_marker(workspace: Workspace, run: str) -> Path:
-    """Return the file that exists while a trial of `run` shows the original files."""
+    """Return the file that exists while a trial of `run` shows files from before it."""
     return workspace.state("trial") / run
 
 
 def take_killed_trials(workspace: Workspace) -> Iterator[str]:
-    """Yield a line for each run that was killed while the original files were in place, once."""
+    """Yield a line for each run that was killed while files from before it were shown, once."""
     for marker in sorted(workspace.state("trial").iterdir()):
         with suppress(OSError):
             marker.unlink()
             yield (
-                f"the run {marker.name} was killed while the original files were built, "
-                "so its changes are not in place; "
+                f"the run {marker.name} was killed while files from before it were built, "
+                "so its changes are not all in place; "
                 f"`code-commit redo {marker.name}` brings them back"
             )

@@ -11,11 +11,13 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
+from code_commit.plugin_api.acceptance import Verdict
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, as_reported, exit_code_of
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
@@ -40,8 +42,8 @@ _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after a signal
 class RunEnding(RunSummary):
     """How a run ended, for the command line, without keys.
 
-    `trace` is the traceback of the error, if any. `notes` say why a build is red, and which files
-    stay changed although the goal was not reached.
+    `trace` is the traceback of the error, if any. `notes` say what acceptance checks found, why a
+    build is red, and which files stay changed although the goal was not reached.
     """
 
     hint: str = ""
@@ -106,6 +108,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                     summary=str,
                     data=Mapping,
                     hint=str,
+                    verdict=(Verdict, NoneType),
                 )
     plugin_host.traces += [*workspace.rule_traces, *log.sink_traces]
     return endings[0]
@@ -186,6 +189,8 @@ class _RunState:
         data: dict[str, Any] = {}
         if self.result and not self.error:
             data |= self.result.data
+            if self.result.verdict:
+                data["acceptance"] = self.result.verdict.data
         if self.changed:
             data["changed"] = list(self.changed)
         hint = self.log.redactor.text(self._hint())
@@ -214,10 +219,20 @@ class _RunState:
             summary=without_keys(summary),
             hint=without_keys(self._hint()),
             trace=without_keys(trace),
-            notes=self.notes,
+            notes=(*self._verdict_lines(), *self.notes),
             cost=describe_cost(self.log.document.fields),
             late_failures=self.log.late_failures,
         )
+
+    def _verdict_lines(self) -> tuple[str, ...]:
+        """Return what the acceptance checks say to people: their notes, and their facts."""
+        if self.error or not self.result or not self.result.verdict:
+            return ()
+        lines = [self.log.redactor.text(note) for note in self.result.verdict.notes]
+        if trailers := self.result.verdict.trailers:
+            facts = "; ".join(f"{name}: {text}" for name, text in trailers.items())
+            lines.append(self.log.redactor.text(facts))
+        return tuple(lines)
 
     def _describe(self) -> tuple[ExitCode, str, str]:
         """Return the exit code, the summary and the hint."""

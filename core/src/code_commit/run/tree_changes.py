@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -40,8 +40,10 @@ class TreeChanges:
         self.before_process = ""
         # What they wrote since the last checkpoint, by path.
         self._responses: dict[str, str | None] = {}
+        self._placed: dict[str, str | None] = {}  # by a trial
         self._process_ran = False  # since the last checkpoint
         self._wrote = False  # the run changed files
+        self._written: dict[str, str | None] = {}  # what responses wrote last, by path
 
     def has_any(self) -> bool:
         """Whether the run changed files, as far as its checkpoints tell."""
@@ -73,14 +75,19 @@ class TreeChanges:
 
     def add(self, changes: Sequence[Change]) -> None:
         """Note what a response wrote and deleted, and take a checkpoint of it."""
-        checkpoints = self._workspace.checkpoints
-        for change in changes:
-            blob = None
-            if change.content is not None:
-                blob = checkpoints.blob_of(change.content)
-            self._responses[change.path] = blob
+        blobs = self._blobs({change.path: change.content for change in changes})
+        self._responses |= blobs
+        self._written |= blobs
         with suppress(CodeCommitError):  # the next checkpoint has them, or fails
             self._save("applied")
+
+    def _blobs(self, contents: Mapping[str, bytes | None]) -> dict[str, str | None]:
+        """Return the id of the object of each content, None for a file that is removed."""
+        blob_of = self._workspace.checkpoints.blob_of
+        return {
+            path: None if content is None else blob_of(content)
+            for path, content in contents.items()
+        }
 
     def note_process(self) -> None:
         """Note that a process ran, which may have written any file."""
@@ -106,21 +113,30 @@ class TreeChanges:
             self._log.add_warning(f"`undo` may miss the last changes of this run: {error.message}")
 
     @contextmanager
-    def trial(self) -> Iterator[TreeTrial]:
-        """Put back what the run changes in the block, unless `keep` of the trial is called."""
+    def trial(self, show: Mapping[str, bytes | None] | None = None) -> Iterator[TreeTrial]:
+        """Put back what the run changes in the block, unless `keep` of the trial is called.
+
+        In the block, the contents `show` stand in place of files that responses wrote.
+        """
         with self.lock:
-            self.look()
+            if not show or self.start is None:
+                self.look()
+            wrote_before, written_before = self._wrote, dict(self._written)
             trial = TreeTrial(self, self._workspace, self.latest)
-            wrote_before = self._wrote
             try:
+                if show:
+                    trial.show(show)
                 yield trial
             finally:
                 if not trial.is_kept:
                     with STOP.hold():
                         self._end_trial(trial)
                         self._wrote = wrote_before
+                        self._written = written_before
 
     def _end_trial(self, trial: TreeTrial) -> None:
+        if trial.placed and self._take_back(trial, trial.placed):
+            return
         self.look()
         put_back = self._workspace.checkpoints.put_back(
             self.run, "trial", since=trial.begin, only_unclaimed=True
@@ -162,6 +178,53 @@ class TreeChanges:
         with self.lock:
             self.look()
             return self._workspace.checkpoints.work_since(checkpoints, left_by_process)
+
+    def _take_back(self, trial: TreeTrial, placed: PutBack) -> bool:
+        """Put the files of a trial back; return False if anything else may have changed."""
+        checkpoints = self._workspace.checkpoints
+        if not checkpoints.differ_only_at(trial.begin, self.latest, placed.paths):
+            return False
+        if not checkpoints.take_back(placed):
+            return False
+        if self.latest != trial.begin:
+            writers = Writers(process=False, rewinds=trial.begin)
+            self.latest = checkpoints.take(self.run, "trial", writers=writers, again=trial.begin)
+        self._forget_writes()
+        trial.forget_original()
+        return True
+
+    def place(self, contents: Mapping[str, bytes | None]) -> PutBack:
+        """Put `contents` in place of files that responses wrote.
+
+        Raises:
+            NotReady: responses did not write one of them, or a person changed it.
+        """
+        checkpoints = self._workspace.checkpoints
+        written = self._written
+        if not all(path in written and checkpoints.has(path, written[path]) for path in contents):
+            self.look()
+            self._require_own(contents)
+        with STOP.hold():
+            placed = checkpoints.place(self.run, contents, now=self.latest, start=self.start or "")
+            self._placed = self._blobs(contents)
+        return placed
+
+    def _require_own(self, paths: Collection[str]) -> None:
+        """Check that the run wrote the files at `paths`, and that no person did.
+
+        Raises:
+            NotReady: a person may have.
+        """
+        writes = self._workspace.checkpoints.writes(self.run)
+        foreign = writes.by_people | {path for path in paths if not writes.is_own(path)}
+        if changed := sorted(foreign.intersection(paths)):
+            raise NotReady(f"files were changed during the run: {join_paths(changed, _NAMED)}")
+
+    def originals(self, paths: Collection[str]) -> Mapping[str, bytes | None]:
+        """Return the content of each of `paths` before the run, None where there was no file."""
+        if self.start is None:
+            self.look()
+        return self._workspace.checkpoints.contents(self.start or "", paths)
 
     def undo(self, reason: str) -> None:
         """Put back what the run changed, if it changed anything.
@@ -205,6 +268,8 @@ class TreeChanges:
     def _label(self) -> str:
         if self._responses:
             return "applied"
+        if self._placed:
+            return "put-back"
         return "ran" if self._may_differ_by_process else "edited"
 
     @property
@@ -231,7 +296,7 @@ class TreeChanges:
     def _save(self, label: str, *, unless: str = "") -> None:
         by_process = self._may_differ_by_process
         before = self.latest
-        writers = Writers(dict(self._responses), by_process)
+        writers = Writers(self._responses | self._placed, by_process)
         self.latest = self._take(label, writers, unless=unless)
         is_of_run = by_process or bool(self._responses)
         self._forget_writes()
@@ -244,6 +309,7 @@ class TreeChanges:
     def _forget_writes(self) -> None:
         """Begin to note what is written after a checkpoint."""
         self._responses = {}
+        self._placed = {}
         self._process_ran = False
 
     def _take(self, label: str, writers: Writers, *, unless: str = "") -> str:
@@ -260,6 +326,7 @@ class TreeTrial:
         self.begin = begin
         self.is_kept = False
         self._original: PutBack | None = None
+        self.placed: PutBack | None = None
 
     def keep(self) -> None:
         """Keep the changes of the trial."""
@@ -277,16 +344,31 @@ class TreeTrial:
         by_people = sorted(self._workspace.checkpoints.writes(changes.run).by_people)
         if by_people:
             raise NotReady(f"files were changed during the run: {join_paths(by_people, _NAMED)}")
-        marker = trial_marker(self._workspace, changes.run)
+        with self._marked():
+            self._original = changes.put_back("original")
+
+    def show(self, contents: Mapping[str, bytes | None]) -> None:
+        """Put `contents` in place of files that responses wrote, until the trial ends.
+
+        Raises:
+            NotReady: responses did not write one of them, or a person changed it.
+        """
+        with self._marked():
+            self.placed = self._changes.place(contents)
+
+    @contextmanager
+    def _marked(self) -> Iterator[None]:
+        """Leave a marker that tells the next run of a kill, unless the block raises."""
+        marker = trial_marker(self._workspace, self._changes.run)
         marker.touch()
         try:
-            self._original = changes.put_back("original")
+            yield
         except NotReady:
             marker.unlink(missing_ok=True)
             raise
 
     def forget_original(self) -> None:
         """Drop the state that `redo` would bring back after a kill: it is in place again."""
-        if self._original:
-            self._workspace.checkpoints.drop(self._original)
+        for shown in filter(None, (self._original, self.placed)):
+            self._workspace.checkpoints.drop(shown)
             trial_marker(self._workspace, self._changes.run).unlink(missing_ok=True)

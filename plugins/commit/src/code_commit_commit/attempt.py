@@ -10,15 +10,15 @@ from code_commit_commit.prompts import build_end, failure_text
 from code_commit_commit.validation import UnusableResponse
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Change, ProcessResult, ResponseRefused
+    from code_commit.plugin_api import Change, ProcessResult, ResponseRefused, Verdict
 
 
 @dataclass(slots=True)
 class Attempt:
     """One attempt, or, with the number 0, the state before the first one.
 
-    `build` and `cannot_run` are about the files as they are: an attempt whose response is refused
-    has those of the attempt before.
+    `build`, `cannot_run` and `verdict` are about the files as they are: an attempt whose response
+    is refused has those of the attempt before.
     """
 
     number: int = 0
@@ -28,10 +28,23 @@ class Attempt:
     refused: ResponseRefused | None = None
     build: ProcessResult | None = None
     cannot_run: str = ""  # why build.sh cannot run after a change of a response
+    verdict: Verdict | None = None  # of the acceptance checks, after a green build
 
     def following(self) -> Attempt:
         """Return the next attempt, before its call."""
-        return Attempt(self.number + 1, build=self.build, cannot_run=self.cannot_run)
+        return Attempt(
+            self.number + 1,
+            build=self.build,
+            cannot_run=self.cannot_run,
+            verdict=self.verdict,
+        )
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the build is green and no acceptance check refuses the change."""
+        if self.build is None or not self.build.passed:
+            return False
+        return self.verdict is None or self.verdict.accepted
 
     @property
     def may_repair(self) -> bool:
@@ -50,9 +63,17 @@ class Attempt:
             return self.cannot_run
         return build_end(self.build) if self.build else ""
 
+    @property
+    def failed_state(self) -> str:
+        """Why the latest build, or an acceptance check, makes the attempt a failed one."""
+        if self.verdict and not self.cannot_run:
+            return f"the build passes, but {self.verdict.refused_by} refuses the change"
+        return f"the build is red: {self.build_state}"
+
     def failure(self, returned: str) -> str:
         """Return why the attempt failed, for the repair prompt.
 
         `returned` has the files that the model had not seen.
         """
-        return failure_text(self.refusal, self.build, returned, self.cannot_run)
+        not_accepted = self.verdict.reason if self.verdict else ""
+        return failure_text(self.refusal, self.build, returned, self.cannot_run, not_accepted)

@@ -44,7 +44,9 @@ def preview(run: Run, changes: Sequence[Change]) -> Result:
     )
 
 
-def passed(replacements: Replacements, attempts: int, git: GitCommit | None) -> Result:
+def passed(replacements: Replacements, attempt: Attempt, git: GitCommit | None) -> Result:
+    """End the run after a green build of changes that no acceptance check refuses."""
+    verdict = attempt.verdict
     changes = replacements.net
     if not replacements.latest:
         summary = (
@@ -59,19 +61,20 @@ def passed(replacements: Replacements, attempts: int, git: GitCommit | None) -> 
             paths(changes),
         )
     summary = f"{count(changes)} changed, the build passes"
-    if attempts > 1:
-        summary += f" after {count_of(attempts, 'attempt')}"
+    if attempt.number > 1:
+        summary += f" after {count_of(attempt.number, 'attempt')}"
     if git is None:
-        return Result(Outcome.REACHED, summary, paths(changes))
+        return Result(Outcome.REACHED, summary, paths(changes), verdict=verdict)
     try:
-        commit_id = git.make(changes)
+        commit_id = git.make(changes, verdict.trailers if verdict else {})
     except NotReady as error:
         summary += f", but nothing is committed: {error.message}"
-        return Result(Outcome.NOT_REACHED, summary, paths(changes), error.hint)
+        return Result(Outcome.NOT_REACHED, summary, paths(changes), error.hint, verdict=verdict)
     short = commit_id[:ABBREVIATED]
     summary += f"; committed as {short} on {git.branch()}"
     hint = f"`git show {short}` shows it, `git revert {short}` reverts it"
-    return Result(Outcome.REACHED, summary, {**paths(changes), "committed": commit_id}, hint)
+    data = {**paths(changes), "committed": commit_id}
+    return Result(Outcome.REACHED, summary, data, hint, verdict=verdict)
 
 
 def tampered(build: ProcessResult) -> Result:
@@ -93,12 +96,19 @@ def failed(run: Run, attempt: Attempt, replacements: Replacements, repeated: str
     if attempt.refused and not attempt.build_state:
         raise _refused(attempt.refused, after, repetition)
     reason = _reason(attempt.refused) if attempt.refused else ""
+    if attempt.verdict and not attempt.cannot_run:
+        headline = attempt.verdict.headline.rstrip(".")
+        return Result(
+            Outcome.NOT_REACHED,
+            f"{attempt.failed_state} {after}: {headline}{reason}{repetition}",
+            verdict=attempt.verdict,
+        )
     before = "; no response changed a file"
     if replacements.latest:
         before = _red_before(run, attempt.build)
     return Result(
         Outcome.NOT_REACHED,
-        f"the build is red: {attempt.build_state} {after}{reason}{repetition}{before}",
+        f"{attempt.failed_state} {after}{reason}{repetition}{before}",
     )
 
 

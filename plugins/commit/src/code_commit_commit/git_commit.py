@@ -61,15 +61,17 @@ class GitCommit:
             )
             run.emit(MessageLogged(text))
 
-    def make(self, changes: Sequence[Change]) -> str:
+    def make(self, changes: Sequence[Change], trailers: Mapping[str, str]) -> str:
         """Commit the files of `changes` as they are on disk, and nothing else.
 
-        Return the commit's id.
+        `trailers` are added to the message. Return the commit's id.
 
         Raises:
             NotReady: git refused, or the commit would contain changes from before the run. The
                 index is unchanged.
         """
+        facts = [f"{name}: {self._run.redacted(text)}\n" for name, text in trailers.items()]
+        self._message += "".join(facts)
         paths = [change.path for change in changes]
         by_hand = f"to commit by hand: `git add -A -- {shlex.join(paths)}`, then `git commit`"
         if len(paths) > _MOST_PATHS:

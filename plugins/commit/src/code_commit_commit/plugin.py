@@ -70,6 +70,18 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                 ),
                 Flag(("--commit",), "commit the changed files with git if the build passes"),
                 Flag(("--no-commit",), "do not commit, even if auto_commit is set"),
+                Flag(
+                    ("--allow-tests",),
+                    "tests and other files that check the code, which the query means to change",
+                    metavar="PATH",
+                    several=True,
+                    needs="code-commit-acceptance",
+                ),
+                Flag(
+                    ("--review",),
+                    "let the model of the role reviewer judge the change after a green build",
+                    needs="code-commit-acceptance",
+                ),
             ),
             run="code_commit_commit.workflow:commit",
             options="code_commit_commit.settings:CommitOptions",

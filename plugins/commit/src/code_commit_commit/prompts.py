@@ -142,13 +142,15 @@ def failure_text(
     red: ProcessResult | None,
     returned: str = "",
     cannot_run: str = "",
+    not_accepted: str = "",
 ) -> str:
     """Return why an attempt failed.
 
     That is why its response is `unusable`, and the output of the latest build, `red`.
 
     `returned` has the files that came back to the model because it had not seen them. `cannot_run`
-    is why `build.sh` cannot run on the files as they are.
+    is why `build.sh` cannot run on the files as they are. `not_accepted` is why an acceptance check
+    refuses a change whose build is green.
     """
     pieces = []
     if unusable:
@@ -162,9 +164,13 @@ def failure_text(
         pieces.append(
             f"After an earlier response, {cannot_run}\n" if unusable else f"{cannot_run}\n"
         )
+    elif not_accepted:
+        pieces.append(
+            f"build.sh passed, but the change is not accepted. The reason:\n{_ended(not_accepted)}"
+        )
     elif red and unusable:
         pieces.append("The latest output of build.sh, which was run after an earlier response:\n")
-    if red and not cannot_run:
+    if red and not (cannot_run or not_accepted):
         pieces.append(f"{build_end(red)}\n\n{_ended(red.output.decode('utf-8', 'replace'))}")
     return "\n".join(pieces)
 

@@ -41,6 +41,7 @@ class SeenFiles:
         self._compared = compared
         self._returned: dict[str, bytes] = {}
         self._written: set[str] = set()  # by responses
+        self._before_build: dict[str, str | None] = {}
         self._others = rolled_up.others  # there from the start, and not shown
         self._by_hand = rolled_up.others is None
         # None is a file that the model knows to be gone.
@@ -99,16 +100,20 @@ class SeenFiles:
         What a person changed before does. Other files that change meanwhile are unseen, like those
         that the build makes: a person may have written them.
         """
-        before = self._look()
-        changed = {path for path, current in before.items() if self._has_changed(path, current)}
+        self._before_build = self._look()
         result = self._run.build()
-        if result.passed:
-            return result
+        if not result.passed:
+            self.learn_from_build()
+        return result
+
+    def learn_from_build(self) -> None:
+        """Take the files as the latest build left them. After a green one, only a repair asks."""
+        before = self._before_build
+        changed = {path for path, current in before.items() if self._has_changed(path, current)}
         self.renew(but=changed)
         for path in before.keys() - self._written - changed:
             if self._digests[path] not in {None, before[path]}:
                 del self._digests[path]
-        return result
 
     def renew(self, *, but: Collection[str] = ()) -> None:
         """Take the files as they are for what the model knows, `but` some."""

@@ -85,6 +85,8 @@ class CommitOptions(BaseModel):
     format: str | None = None
     commit: bool = False
     no_commit: bool = False
+    allow_tests: tuple[str, ...] = ()
+    review: bool = False
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:

@@ -12,6 +12,7 @@ from code_commit.plugin_api import (
     NotReady,
     ResponseRefused,
     Result,
+    Submission,
     count_of,
 )
 from code_commit_commit.attempt import Attempt
@@ -83,6 +84,7 @@ class _Attempts:
         self._run = run
         self._model = model
         self._format = start.response_format
+        self._query = start.context.query
         self._seen = start.seen
         self._prompts = start.prompts
         self._forms = KeptForms(run)
@@ -100,6 +102,7 @@ class _Attempts:
             attempt.refused = refused
         else:
             self._build(attempt)
+            self._accept(attempt)
         return attempt
 
     def _ask(self, prompt: Prompt, attempt: Attempt) -> None:
@@ -138,6 +141,27 @@ class _Attempts:
         if not attempt.cannot_run:
             attempt.build = self._seen.build()
 
+    def _accept(self, attempt: Attempt) -> None:
+        """Ask the acceptance checks about the changes, if the build is green.
+
+        They are not asked again about a response that changes nothing.
+        """
+        if not (attempt.build and attempt.build.passed):
+            attempt.verdict = None
+            return
+        if attempt.verdict and not attempt.applied:
+            return
+        submission = Submission(
+            changes=self.replacements.net,
+            query=self._query,
+            build=attempt.build,
+            allowed_tests=self._run.options.allow_tests,
+            review=self._run.options.review,
+        )
+        attempt.verdict = self._run.accept(submission) if submission.changes else None
+        if not attempt.is_accepted:
+            self._seen.learn_from_build()
+
 
 def _result(
     run: Run,
@@ -150,8 +174,8 @@ def _result(
         return None
     if run.options.dry_run:
         return preview(run, attempt.changes)
-    if attempt.build and attempt.build.passed:
-        return passed(replacements, attempt.number, git)
+    if attempt.is_accepted:
+        return passed(replacements, attempt, git)
     if attempt.build and attempt.build.tampered:
         return tampered(attempt.build)
     return None
@@ -213,7 +237,6 @@ def _limits_name_the_build(latest: Attempt) -> Iterator[None]:
             raise
         attempts = count_of(latest.number, "attempt")
         raise LimitReached(
-            f"the build is red: {latest.build_state} after {attempts}; "
-            f"no further repair: {limit.message}",
+            f"{latest.failed_state} after {attempts}; no further repair: {limit.message}",
             hint=limit.hint,
         ) from limit

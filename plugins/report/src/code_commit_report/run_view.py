@@ -43,6 +43,7 @@ _KINDS = frozenset(
         "changes.undone",
         "process.started",
         "process.finished",
+        "acceptance.checked",
         "message",
         "plugin.failed",
         "state.entered",
@@ -73,6 +74,7 @@ class RunView:
         self.latest = 0.0
         self.ended = False
         self.versions: dict[str, str] = {}
+        self.trailers: dict[str, str] = {}  # facts of the acceptance checks
         self.chapters: list[Chapter] = []
         self.notes: list[NoteView] = []
         self.steps: list[StepView] = []
@@ -142,6 +144,8 @@ class RunView:
         self.exit_code = integer_of(data, "exit_code")
         result = object_of(data, "data")
         self.findings = findings_in(result)
+        trailers = object_of(object_of(result, "acceptance"), "trailers")
+        self.trailers = {str(name): str(text) for name, text in trailers.items()}
         hint = result.get("hint")
         if isinstance(hint, str):
             self._note(self.latest, f"hint: {hint}")
@@ -251,6 +255,13 @@ class RunView:
         process.finished = record.time
         process.passed = process_passed(data)
         process.ending = process_ending(data)
+
+    def _acceptance_checked(self, record: Record, data: Data) -> None:
+        check = f"{text_of(data, 'check')} of {text_of(data, 'distribution')}"
+        for note in texts_of(data, "notes"):
+            self._note(record.time, f"{check}: {note}")
+        if data.get("accepted") is not True:
+            self._note(record.time, f"{check} refuses the change: {text_of(data, 'reason')}", "bad")
 
     def _changes_undone(self, record: Record, data: Data) -> None:
         paths = ", ".join(texts_of(data, "paths")) or "nothing"

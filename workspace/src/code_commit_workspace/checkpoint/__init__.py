@@ -12,6 +12,7 @@ put_aside     moves away what is in the way of files to restore
 restore       restores the tree of a checkpoint
 history       what a run did to the files, and what is left of it
 work          what several runs changed, apart from what people changed
+placed        puts contents in place of a few files, for a trial
 undo          puts back what a run changed, and takes that back
 green_builds  the trees on which the build passed last
 checkpoints   the checkpoints of each run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from code_commit_workspace.records import CheckpointLimits
 
 if TYPE_CHECKING:  # imported on first use: most runs only take checkpoints
     from code_commit_workspace.checkpoint.history import Histories
+    from code_commit_workspace.checkpoint.placed import Placer
     from code_commit_workspace.checkpoint.restore import Restorer
     from code_commit_workspace.checkpoint.saved import Difference, Saved
     from code_commit_workspace.checkpoint.undo import PutBack, Undoer
@@ -61,6 +62,7 @@ class Checkpoints:
         *,
         writers: Writers = _UNKNOWN,
         unless: str = "",
+        again: str = "",
         warn: Callable[[str], object] = str,
     ) -> str:
         """Save the visible tree under `label` and return its commit id.
@@ -68,7 +70,8 @@ class Checkpoints:
         A label in use becomes `label-2`, and so on.
 
         `writers` says who may have written since the run's checkpoint before. With `unless`, a
-        commit that was taken here, save nothing and return it if nothing differs from it. `warn` is
+        commit that was taken here, save nothing and return it if nothing differs from it. `again`
+        is a commit that was taken here and has the present files: they are not looked at. `warn` is
         called with a text before files are read that take seconds.
 
         Raises:
@@ -77,7 +80,7 @@ class Checkpoints:
         for name in (run, label):
             if not _NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
                 raise ValueError(f"not a valid name for a checkpoint: {name!r}")
-        snapshot = self._look(warn)
+        snapshot = self._made[again] if again else self._look(warn)
         before = self._made.get(unless)
         if before and replace(before, taken=0) == replace(snapshot, taken=0):
             return unless
@@ -161,6 +164,13 @@ class Checkpoints:
         if old == new:
             return True
         return old in self._made and self.tree_of(old) == self.tree_of(new)
+
+    def differ_only_at(self, old: str, new: str, paths: Collection[str]) -> bool:
+        """Return whether two commits that were taken here differ at `paths` alone."""
+        before, after = self._made[old], self._made[new]
+        if replace(before, taken=0, tree="") != replace(after, taken=0, tree=""):
+            return False
+        return set(paths).issuperset(self.changes(old, new))
 
     def diff(self, old: str, new: str, *, most: int | None = None) -> bytes:
         """Return the unified diff between two commits.
@@ -250,6 +260,39 @@ class Checkpoints:
         return self._undoer.put_back(
             run, reason, since=since, but=but, only_unclaimed=only_unclaimed
         )
+
+    def place(
+        self,
+        run: str,
+        contents: Mapping[str, bytes | None],
+        *,
+        now: str,
+        start: str,
+    ) -> PutBack:
+        """Put `contents` in place of files of a run; None removes a file. `take_back` ends that.
+
+        `now` and `start` are checkpoints of the run that were taken here: one with the present
+        files, and the one from before the run, whose permission bits are used. `redo` brings the
+        files back after a kill.
+
+        Raises:
+            NotReady: something is in the way; the tree is unchanged.
+        """
+        made = self._made
+        return self._placer.place(run, contents, (now, made[now]), (start, made[start]))
+
+    def take_back(self, placed: PutBack) -> bool:
+        """Put the files of `place` back; do nothing and return False if one was changed since."""
+        return self._placer.take_back(placed)
+
+    def has(self, path: str, blob: str | None) -> bool:
+        """Return whether the file at `path` now has the content of an object; None is no file."""
+        content = self._placer.read(path)
+        return blob == (None if content is None else self.blob_of(content))
+
+    def contents(self, commit: str, paths: Collection[str]) -> dict[str, bytes | None]:
+        """Return the content of each of `paths` in a commit, None where it has no such file."""
+        return self._saved.contents(commit, paths)
 
     def still_changed(self, run: str) -> set[str]:
         """Return the paths that a run changed and nobody changed back.
@@ -364,6 +407,12 @@ class Checkpoints:
         from code_commit_workspace.checkpoint.undo import Undoer
 
         return Undoer(self._tree, self._home, self._snapshots, self._saved)
+
+    @cached_property
+    def _placer(self) -> Placer:
+        from code_commit_workspace.checkpoint.placed import Placer
+
+        return Placer(self._tree, self._home, self._saved)
 
     @cached_property
     def _histories(self) -> Histories:

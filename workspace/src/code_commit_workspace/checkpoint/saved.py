@@ -19,6 +19,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.transaction.survey import Write
 
 _LINK = "120000"
+_PLAIN = "100644"
 _EXECUTABLE = "100755"
 _NOTHING = "000000"
 _SCRATCH = "scratch-index"
@@ -285,6 +286,37 @@ class Saved:
                 entry, _, path = line.partition("\t")
                 listing[path] = entry.replace(" blob ", " ")
         return listing
+
+    def states(self, commit: str, paths: Iterable[str]) -> dict[str, State]:
+        """Return the state of each of the files at `paths` that a commit has."""
+        states: dict[str, State] = {}
+        wanted = sorted(paths)
+        for start in range(0, len(wanted), _BATCH):
+            listed = ["ls-tree", "-z", checked_id(commit), "--", *wanted[start : start + _BATCH]]
+            for line in os.fsdecode(self._repository.run(listed)).split("\0"):
+                entry, _, path = line.partition("\t")
+                if " blob " in entry:
+                    mode, _, blob = entry.split(" ")
+                    states[path] = State(mode, blob)
+        return states
+
+    def contents(self, commit: str, paths: Iterable[str]) -> dict[str, bytes | None]:
+        """See `Checkpoints.contents`."""
+        contents: dict[str, bytes | None] = dict.fromkeys(paths)
+        states = self.states(commit, contents)
+        blobs = {path: state.blob for path, state in states.items() if state.mode != _LINK}
+        objects = self._contents(set(blobs.values()))
+        return contents | {path: bytes(objects[blob]) for path, blob in blobs.items()}
+
+    def state_of(self, write: Write) -> State:
+        """Return the state that a write of a file makes."""
+        blob = self._repository.blob_of(bytes(write.content or b""))
+        if write.content is None:
+            return State(_NOTHING, "0" * len(blob))
+        mode = _PLAIN
+        if write.mode is not None and write.mode & 0o100:
+            mode = _EXECUTABLE
+        return State(mode, blob)
 
     def writes(self, differences: Sequence[Difference], snapshot: Snapshot) -> list[Write]:
         """Return the writes that make all `differences`, which lead to `snapshot`.

@@ -15,6 +15,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from code_commit_workspace.errors import Interrupted, NotReady
@@ -214,13 +215,14 @@ class ProcessRunner:
         log: Path,
         timeout: float,
         stdin: bytes = b"",
+        env: Mapping[str, str] = MappingProxyType({}),
         isolation_required: bool = False,
     ) -> ProcessResult:
         """Run `argv` in the project until it ends or `timeout` seconds pass.
 
-        Nothing that it started keeps running. As in a shell, the exit code is 127 for a missing
-        command, and 126 for one that cannot be executed. In the sandbox, it is 128 + N after signal
-        N, because bubblewrap reports no more.
+        `env` is added to its environment. Nothing that it started keeps running. As in a shell, the
+        exit code is 127 for a missing command, and 126 for one that cannot be executed. In the
+        sandbox, it is 128 + N after signal N, because bubblewrap reports no more.
 
         Raises:
             NotReady: the project is gone, bash is missing, or isolation is required but does not
@@ -228,7 +230,7 @@ class ProcessRunner:
             OSError: the log cannot be written.
             Interrupted: the runner was closed, or a signal came.
         """
-        ready = self._get_ready(argv, isolation_required=isolation_required)
+        ready = self._get_ready(argv, env, isolation_required=isolation_required)
         with self._log(log, argv, isolated=ready.wrapper is not None) as record:
             try:
                 ending = self._run(ready, stdin, timeout, record)
@@ -273,14 +275,14 @@ class ProcessRunner:
             NotReady: it cannot be started, or as `run`.
             Interrupted: the runner was closed.
         """
-        ready = self._get_ready(argv, isolation_required=isolation_required)
+        ready = self._get_ready(argv, env, isolation_required=isolation_required)
         from code_commit_workspace.process.running import start
 
         return start(
             ready.argv,
             wrapper=ready.wrapper,
             root=self._root,
-            env=ready.env | dict(env),
+            env=ready.env,
             altered=ready.altered,
             under_way=self._under_way,
         )
@@ -325,7 +327,10 @@ class ProcessRunner:
             return _ending_before_start(record.finish())
         return _Ending(process.exit_code, process.signal, trouble=process.trouble)
 
-    def _get_ready(self, argv: Sequence[str], *, isolation_required: bool) -> _Ready:
+    def _get_ready(
+        self, argv: Sequence[str], more: Mapping[str, str], *, isolation_required: bool
+    ) -> _Ready:
+        """Prepare the start of `argv`; `more` is added to its environment."""
         if isinstance(argv, str):  # also a sequence, of letters
             raise TypeError(
                 f"a command is a list of words, such as ['make', 'test'], not {argv!r:.100}"
@@ -354,7 +359,7 @@ class ProcessRunner:
         integrity = self._integrity(state_hidden=isolated)
         sealed = integrity.seal()
         wrapper = self._sandbox.wrapper() if isolated else None
-        return _Ready(argv, env, partial(integrity.altered, sealed), wrapper)
+        return _Ready(argv, env | dict(more), partial(integrity.altered, sealed), wrapper)
 
     def _unchangeable(self) -> Iterator[str]:
         # More mounts would slow down every start; other rules are compared before and after.

@@ -99,6 +99,7 @@ def _head(summary: PastRun, story: Story) -> Iterator[str]:
     argv = document.get("argv")
     arguments = shlex.join(map(str, argv)) if isinstance(argv, list) else ""
     yield f"  command   code-commit {arguments}".rstrip()
+    yield from words.acceptance(document)
     for message in story.messages:
         yield f"  message   {message}"
 

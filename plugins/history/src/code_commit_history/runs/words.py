@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from code_commit.plugin_api import Usage
@@ -52,3 +52,13 @@ def total_seconds(document: Mapping[str, Any]) -> float | None:
     """Return the duration of a run, so far if it is running."""
     total = table(document, "seconds").get("total")
     return float(total) if isinstance(total, int | float) else None
+
+
+def acceptance(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the acceptance checks said: a line of facts, and their notes."""
+    verdict = table(table(document, "data"), "acceptance")
+    if trailers := table(verdict, "trailers"):
+        yield f"  checks    {'; '.join(f'{name}: {text}' for name, text in trailers.items())}"
+    notes = verdict.get("notes")
+    for note in notes if isinstance(notes, list) else ():
+        yield f"            {note}"

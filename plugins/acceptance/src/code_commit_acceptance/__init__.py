@@ -1,0 +1,3 @@
+"""Acceptance checks of code-commit: tests of before, signals of weakened checks, a reviewer."""
+
+__version__ = "0.1.0"
