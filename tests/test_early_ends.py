@@ -58,6 +58,19 @@ def test_a_reply_that_can_no_longer_be_used_is_stopped(project, protocol):
     assert project.command("replay", "latest").exit_code == 0
 
 
+def test_a_reply_with_a_malformed_edit_is_stopped(project):
+    wrong = "^^^a.txt\n<<<<<<< SEARCH\nold\n>>>>>>> REPLACE\n^^^end\n"
+    stalls = Reply(wrong + "." * 200, stream=Stream(piece=len(wrong), after=5, then="stall"))
+    edit = wrong.replace(">>>>>>>", "=======\nnew\n>>>>>>>")
+    environ = {"CODE_COMMIT_PLUGINS__COMMIT__RESPONSE_FORMAT": "edits"}
+    finished = run(project, stalls, Reply(edit), **environ)
+    assert (finished.exit_code, project.read("a.txt")) == (0, "new\n"), finished.stderr
+    assert first_call(finished)["finish"] == "stopped_early"
+    assert (project.run_folder / RESPONSE).read_text() == wrong
+    repair = (project.run_folder / "2-repair-query.txt").read_text()
+    assert "line 4: `>>>>>>> REPLACE` cannot stand here, in the block of a.txt" in repair
+
+
 def test_a_reply_is_stopped_at_a_live_key(project):
     finished = run(project, Reply(f"{GOOD}{KEY}\n{LONG}", stream=Stream(piece=10_000)))
     assert (finished.exit_code, project.read("a.txt")) == (5, "old\n"), finished.stderr

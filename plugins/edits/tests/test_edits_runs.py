@@ -141,6 +141,21 @@ def test_auto_selects_the_format_and_says_why(project, run, files, arguments, li
     assert line in finished.stderr
 
 
+def test_init_suggests_the_format_for_large_files(project):
+    project.git("commit", "--quiet", "--allow-empty", "--message", "all")
+    project.write({"build.sh": "true\n"})
+    hint = (
+        'big.txt has more than 400 lines. With the setting response_format = "auto" in '
+        "[plugins.commit], "
+    )
+    assert hint in project.command("init").stderr
+    assert hint not in project.command("init", "--disable-plugin", "edits").stderr
+    project.write({"agent-config/config.toml": '[plugins.commit]\nresponse_format = "auto"\n'})
+    assert hint not in project.command("init").stderr
+    project.write({"agent-config/config.toml": "", "big.txt": "short\n"})
+    assert "400 lines" not in project.command("init").stderr
+
+
 def test_without_the_plugin_the_error_says_how_to_install_it(run):
     finished = run(GOOD, arguments=["--disable-plugin", "edits"])
     assert finished.exit_code == 3

@@ -34,7 +34,7 @@ FILES = "files"
 EDITS = "edits"
 AUTO = "auto"
 _OWN = "code-commit-commit"
-_EDITS_OWNER = "code-commit-edits"
+EDITS_OWNER = "code-commit-edits"
 _HOOK = "code_commit_formats"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}")
 
@@ -104,7 +104,7 @@ def choose_format(run: Run, codebase: str) -> ChosenFormat:
     message = f"there is no response format {name!r}{did_you_mean(name, [AUTO, *formats])}"
     hint = f"installed: {', '.join([AUTO, *formats])}"
     if name == EDITS:
-        hint += f"; for {EDITS}: {installation(_EDITS_OWNER)}"
+        hint += f"; for {EDITS}: {installation(EDITS_OWNER)}"
     if run.options.format is not None:
         raise UsageError(message, hint=hint)
     raise NotReady(f"response_format in [plugins.commit]: {message}", hint=hint)
@@ -120,7 +120,7 @@ def _name_for(run: Run, codebase: str, formats: Mapping[str, ChosenFormat]) -> s
         name = FILES
     if name not in formats:
         name = FILES
-        reason += f", but {EDITS} is not installed: {installation(_EDITS_OWNER)}"
+        reason += f", but {EDITS} is not installed: {installation(EDITS_OWNER)}"
     run.emit(MessageLogged(f"response format {name}: {reason}"))
     return name
 

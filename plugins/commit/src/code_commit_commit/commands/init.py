@@ -15,6 +15,7 @@ from code_commit_commit.build_scripts.detection import Gate, find_gate
 from code_commit_commit.build_scripts.folder import project_folder
 from code_commit_commit.build_scripts.part import Part, build_script
 from code_commit_commit.commands.first_build import FirstBuild, print_first_build, run_first_build
+from code_commit_commit.commands.format_hint import format_hint
 from code_commit_commit.commands.installation import Installation, document_of, fix, next_step
 from code_commit_commit.inputs import QUERY, SAMPLE_QUERY
 from code_commit_workspace import (
@@ -161,6 +162,8 @@ def _print_next(host: Host, next_command: str) -> None:
         return
     if missing := _missing_key(host):
         host.out.note(f"A run needs a key, unless you use a local model: {missing}")
+    if hint := format_hint(host):
+        host.out.note(hint)
     host.out.note("`code-commit doctor` checks everything that a run needs.")
 
 
