@@ -23,7 +23,7 @@ SHOP = {
 def shop(choosing):
     choosing.commit("Start", SHOP)
     choosing.commit("Correct the invoices", {"src/money.py": f"{FILLER}# 2\n"})
-    choosing.commit("Tidy up", {path: f"{FILLER}#\n" for path in FILLERS})
+    choosing.commit("Tidy up", dict.fromkeys(FILLERS, f"{FILLER}#\n"))
     return choosing
 
 
@@ -102,7 +102,11 @@ def test_map_needs_a_model(shop):
 
 def test_related_files_are_those_of_the_failure_then_those_that_change_together(shop):
     for number in range(3):
-        shop.commit("Both", {"src/parcel.py": f"{number}\n", "src/filler_9.py": f"{number}\n"})
+        shop.commit(
+            "Both", {"src/parcel.py": f"{number}\n", "src/filler_9.py": f"{FILLER}{number}\n"}
+        )
+        others = {path: f"{FILLER}{number}\n" for path in FILLERS if path != "src/filler_9.py"}
+        shop.commit("Others", others)
     failure = '  File "src/filler_4.py", line 3\n    ...\nsrc/money.py(3,5): error\nsrc/money.py:9'
     choice = shop("Show invoices", failure=failure, changed=["src/parcel.py", "gone.py"])
     assert choice.related[:2] == ["src/money.py", "src/filler_4.py"]
