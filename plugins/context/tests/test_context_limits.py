@@ -107,8 +107,8 @@ def test_odd_repositories_get_a_choice_and_its_reason(choice, files, reason):
 
 def test_generated_code_ranks_below_written_code(choice):
     body = b"def users(): ...\n" * 20
-    files = {"a_generated.py": b"# @generated\n" + body, "b_written.py": body}
-    assert list(choice(files).paths) == ["b_written.py", "a_generated.py"]
+    files = {"a_made.py": b"# @generated\n" + body, "b_made.py": b"# by somebody\n" + body}
+    assert list(choice(files).paths) == ["b_made.py", "a_made.py"]
 
 
 def test_a_file_that_became_binary_meanwhile_is_not_shown(in_memory):
