@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -103,4 +104,7 @@ def _with_part(
     prompts = Prompts(run, part.context, response_format, sections, part)
     prompt = prompts.initial()
     run.model().require_fit(prompt.size)
+    include, exclude = patterns
+    recorded = {"include": include, "exclude": exclude, "choice": part.choice.document}
+    run.keep("input-choice.json", json.dumps(recorded))
     return Beginning(part.context, part.seen, response_format, prompts, prompt)

@@ -79,6 +79,7 @@ def code_choice(run: Run) -> CodeChoice:
         return CodeChoice(
             recorded.context,
             contexts.recorded(recorded),
+            recorded.named,
             limit=limit or recorded.limit,
             is_recorded=True,
         )

@@ -19,6 +19,7 @@ from code_commit.plugin_api import (
 from code_commit_commit.code_choice import CodeChoice, token_limit, warn
 from code_commit_commit.hooks import ContextRequest, MalformedResponse, Selection
 from code_commit_commit.prompts import Context, Section
+from code_commit_commit.recorded_rollup import RecordedChoice
 from code_commit_commit.requested_files import BEGIN, CLOSE, requested_files
 from code_commit_commit.seen_files import SeenFiles
 from code_commit_commit.selected_code import LABEL, SelectedCode
@@ -59,7 +60,7 @@ class PartialCode:
         self._query = query
         self._choice = choice
         self._code = SelectedCode(run, paths, limit)
-        self._reason = ""
+        self._selection = Selection(paths=())
         self._requests = _REQUESTS
         self._refused: dict[str, str] = {}  # requested files that cannot be shown
         self._select()
@@ -89,6 +90,21 @@ class PartialCode:
                 f"Other files of the project, some with names that they define:\n\n{self._code.map}"
             )
         return (Section(LABEL, "\n".join(pieces), is_constant=True),)
+
+    @property
+    def choice(self) -> RecordedChoice:
+        """What was chosen for the first prompt, for a replay."""
+        names = self._selection.map
+        return RecordedChoice(
+            self._choice.name,
+            self._code.limit,
+            Selection(
+                paths=tuple(self._code.contents),
+                map={path: names.get(path, ()) for path in self._code.mapped},
+                reason=self._selection.reason,
+            ),
+            named=self._choice.named,
+        )
 
     def take_request(self, response: str) -> bool:
         """Show the files that a response asks for. Return False if it asks for none.
@@ -168,10 +184,10 @@ class PartialCode:
         unusable: dict[str, str] = {}
         if choice.context and code.paths:
             selection = choice.context.choose(self._request())
-            self._reason = selection.reason
             if choice.shows_only_named:
                 lines = dict.fromkeys(selection.paths, ()) | dict(selection.map)
-                selection = Selection(paths=(), map=lines)
+                selection = Selection(paths=(), map=lines, reason=selection.reason)
+            self._selection = selection
             unusable = code.select(selection)
             self._warn_of(unusable)
         if not (code.contents or code.mapped):
@@ -208,7 +224,7 @@ class PartialCode:
         self._run.emit(
             ContextChosen(
                 context=self._choice.name,
-                reason=self._reason,
+                reason=self._selection.reason,
                 files=tuple(code.contents),
                 total=code.total,
                 mapped=len(code.mapped),
