@@ -101,6 +101,17 @@ def test_a_replay_shows_the_same_code(project, commit, plugins):
     assert replayed.exit_code == 0, replayed.stdout + replayed.stderr
 
 
+def test_a_change_after_a_request_can_be_applied_later(project, commit, plugins):
+    request = "%%%files\nshop/invoice.py\n%%%end\n"
+    arguments = ("--files=shop/tax.py", "--dry-run")
+    assert commit(request, GREEN, arguments=arguments).exit_code == 0
+    applied = project.command(
+        "apply", "latest", plugins=plugins, environ={"CODE_COMMIT_SANDBOX": "off"}
+    )
+    assert applied.exit_code == 0, applied.stderr
+    assert "# tax" in project.read("shop/invoice.py")
+
+
 def test_a_rollup_holds_the_choice(project):
     arguments = ("--context=ranked", "--context-tokens=4000", "--query", "the tax of an invoice")
     finished = project.command("rollup", *arguments, "--json")
