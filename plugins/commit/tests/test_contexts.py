@@ -622,6 +622,7 @@ def test_a_rollup_without_a_choice_says_what_is_missing(choose):
         ("--context=ranked",): (2, "for this one: in a checkout of code-commit, pip install"),
         ("--context=chosen", "--query=x", "--context-tokens=0"): (2, "must be at least 1"),
         ("--query=x",): (2, "need --context"),
+        ("--context=auto",): (2, "takes the name of a context here"),
         ("--context=chosen", "--query=x"): (3, "chose no file that fits into 100,000 tokens"),
         ("--context=chosen", "--query= "): (3, "there is no query"),
         ("--context=chosen", "--query=x", "--include=***/["): (3, ""),

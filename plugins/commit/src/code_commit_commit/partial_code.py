@@ -130,6 +130,7 @@ class PartialCode:
 
     def follow(self, failure: str, changes: Sequence[Change]) -> None:
         """Show files that a failure of an attempt concerns. `changes` are those of the run."""
+        self._refused = {}
         context = self._choice.context
         if context is None or not self._is_partial:
             return
@@ -138,7 +139,6 @@ class PartialCode:
         offered = self._code.offered
         self._warn_of({path for path in related if path not in offered})
         paths = [path for path in related if path in offered and not self.seen.knows(path)]
-        self._refused = {}
         if paths:
             self._show(paths[:_MOST_RELATED], "failure", changed)
 
