@@ -564,6 +564,19 @@ def test_a_changed_file_does_not_give_way_in_a_repair(choose):
     assert choose.shown(2) == ["a.txt", "src/b.py", "src/d.py"]
 
 
+def test_a_changed_file_does_not_give_way_to_a_request_in_a_repair(choose):
+    request = "%%%files\nsrc/d.py\n%%%end\n"
+    finished = choose(
+        [RED.replace("a.txt", "src/b.py") + RED, request, GREEN],
+        "--context=chosen",
+        "--context-tokens=50",
+        paths=["src/c.py", "a.txt", "src/b.py"],
+    )
+    assert finished.exit_code == 0, finished.stderr
+    assert choose.shown(3) == ["a.txt", "src/b.py", "src/d.py"]
+    assert "complaint about bad" in choose.prompt(3)
+
+
 def test_a_file_that_is_not_shown_is_not_replaced_blind(choose):
     blind = "^^^src/b.py\nb = 1\n^^^end\n"
     finished = choose([blind + GREEN, blind + GREEN], "--context=chosen", paths=["a.txt"])

@@ -62,6 +62,7 @@ class PartialCode:
         self._code = SelectedCode(run, paths, limit)
         self._selection = Selection(paths=())
         self._requests = _REQUESTS
+        self._changed: list[str] = []  # by responses
         self._refused: dict[str, str] = {}  # requested files that cannot be shown
         self._select()
         text, rollup = self._code.rollup()
@@ -125,22 +126,22 @@ class PartialCode:
         self._requests -= 1
         requested = [normalise_path(path) for path in paths]
         self._refused = {path: "It is shown." for path in requested if self.seen.knows(path)}
-        self._show([path for path in requested if path not in self._refused], "request", ())
+        self._show([path for path in requested if path not in self._refused], "request")
         return True
 
     def follow(self, failure: str, changes: Sequence[Change]) -> None:
         """Show files that a failure of an attempt concerns. `changes` are those of the run."""
         self._refused = {}
+        self._changed = [change.path for change in changes]
         context = self._choice.context
         if context is None or not self._is_partial:
             return
-        changed = [change.path for change in changes]
-        related = context.related(self._request(), failure, changed, partial(warn, self._run))
+        related = context.related(self._request(), failure, self._changed, partial(warn, self._run))
         offered = self._code.offered
         self._warn_of({path for path in related if path not in offered})
         paths = [path for path in related if path in offered and not self.seen.knows(path)]
         if paths:
-            self._show(paths[:_MOST_RELATED], "failure", changed)
+            self._show(paths[:_MOST_RELATED], "failure")
 
     @property
     def _is_partial(self) -> bool:
@@ -195,10 +196,13 @@ class PartialCode:
             raise NotReady(f"no code can be shown: {why}", hint=_RAISE)
         self._emit("query", unusable)
 
-    def _show(self, paths: Sequence[str], cause: Cause, kept: Sequence[str]) -> None:
-        """Show further files, and note what the model knows then."""
+    def _show(self, paths: Sequence[str], cause: Cause) -> None:
+        """Show further files, and note what the model knows then.
+
+        Those that responses changed stay: the replacements in a repair build on them.
+        """
         before = self._code.contents
-        unusable = self._code.show_more(paths, kept)
+        unusable = self._code.show_more(paths, self._changed)
         after = self._code.contents
         self.seen.learn({path: text for path, text in after.items() if path not in before})
         self.seen.forget(before.keys() - after.keys())
