@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,9 +31,13 @@ def project(tmp_path) -> Project:
 
 
 @pytest.fixture
-def commit(project, tmp_path):
+def plugins(tmp_path) -> list[Path]:
+    return [install_plugin(tmp_path / "plugins", "scripted", SCRIPTED)]
+
+
+@pytest.fixture
+def commit(project, plugins):
     """Return a function that runs the workflow with replies of the model."""
-    plugins = [install_plugin(tmp_path / "plugins", "scripted", SCRIPTED)]
 
     def run(*replies: str, arguments: tuple[str, ...] = ()) -> Finished:
         config = (
@@ -46,7 +52,7 @@ def commit(project, tmp_path):
     return run
 
 
-def chosen(finished: Finished) -> list[dict[str, object]]:
+def chosen(finished: Finished) -> list[dict[str, Any]]:
     return [event["data"] for event in finished.events if event["kind"] == "context.chosen"]
 
 
@@ -79,6 +85,31 @@ def test_the_navigator_names_files_before_the_first_prompt(project, commit):
     assert names == {"1-navigator-query.txt", "2-initial-query.txt"}
     finished = project.command("rollup", "--context=map", "--query=x")
     assert (finished.exit_code, "ranked" in finished.stderr) == (3, True)
+
+
+def test_a_replay_shows_the_same_code(project, commit, plugins):
+    request = "%%%files\nshop/part_3.py\n%%%end\n"
+    arguments = ("--context=ranked", "--context-tokens=30000", "--files=shop/tax.py")
+    assert commit(request, RED, GREEN, arguments=arguments).exit_code == 0
+    kinds = [
+        row["cause"]
+        for row in project.command("runs", "show", "--json", plugins=plugins).document["contexts"]
+    ]
+    assert kinds[:2] == ["query", "request"]
+    project.git("checkout", "-q", ".")
+    replayed = project.command("replay", plugins=plugins, environ={"CODE_COMMIT_SANDBOX": "off"})
+    assert replayed.exit_code == 0, replayed.stdout + replayed.stderr
+
+
+def test_a_change_after_a_request_can_be_applied_later(project, commit, plugins):
+    request = "%%%files\nshop/invoice.py\n%%%end\n"
+    arguments = ("--files=shop/tax.py", "--dry-run")
+    assert commit(request, GREEN, arguments=arguments).exit_code == 0
+    applied = project.command(
+        "apply", "latest", plugins=plugins, environ={"CODE_COMMIT_SANDBOX": "off"}
+    )
+    assert applied.exit_code == 0, applied.stderr
+    assert "# tax" in project.read("shop/invoice.py")
 
 
 def test_a_rollup_holds_the_choice(project):

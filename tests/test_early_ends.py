@@ -25,7 +25,12 @@ def project(tmp_path: Path) -> Project:
 
 
 def run(
-    project: Project, *replies: Reply, protocol: str = "openai", early: bool = True, **environ: str
+    project: Project,
+    *replies: Reply,
+    protocol: str = "openai",
+    early: bool = True,
+    files: str = "",
+    **environ: str,
 ) -> Finished:
     """Run the command on `replies`, which stream."""
     keys = {f"{name.upper()}_API_KEY": KEY for name in MODELS}
@@ -36,7 +41,8 @@ def run(
     }
     with ScriptedServer(replies) as server:
         environ = {**keys, **settings, **server.environment(), **environ}
-        return project.command("--json", "--model", MODELS[protocol], environ=environ)
+        arguments = ("--model", MODELS[protocol], *(("--files", files) if files else ()))
+        return project.command("--json", *arguments, environ=environ)
 
 
 def first_call(finished: Finished) -> dict[str, object]:
@@ -69,6 +75,16 @@ def test_a_reply_with_a_malformed_edit_is_stopped(project):
     assert (project.run_folder / RESPONSE).read_text() == wrong
     repair = (project.run_folder / "2-repair-query.txt").read_text()
     assert "line 4: `>>>>>>> REPLACE` cannot stand here, in the block of a.txt" in repair
+
+
+def test_a_reply_that_asks_for_files_is_stopped_after_its_list(project):
+    project.write({"b.txt": "more\n"})
+    request = "%%%files\nb.txt\n%%%end\n."
+    stalls = Reply(request + "." * 200, stream=Stream(piece=len(request), after=5, then="stall"))
+    finished = run(project, stalls, Reply(GOOD), files="a.txt")
+    assert (finished.exit_code, project.read("a.txt")) == (0, "new\n"), finished.stderr
+    assert first_call(finished)["finish"] == "stopped_early"
+    assert "more\n" in (project.run_folder / "2-initial-query.txt").read_text()
 
 
 def test_a_reply_is_stopped_at_a_live_key(project):

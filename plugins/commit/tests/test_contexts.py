@@ -564,6 +564,19 @@ def test_a_changed_file_does_not_give_way_in_a_repair(choose):
     assert choose.shown(2) == ["a.txt", "src/b.py", "src/d.py"]
 
 
+def test_a_changed_file_does_not_give_way_to_a_request_in_a_repair(choose):
+    request = "%%%files\nsrc/d.py\n%%%end\n"
+    finished = choose(
+        [RED.replace("a.txt", "src/b.py") + RED, request, GREEN],
+        "--context=chosen",
+        "--context-tokens=50",
+        paths=["src/c.py", "a.txt", "src/b.py"],
+    )
+    assert finished.exit_code == 0, finished.stderr
+    assert choose.shown(3) == ["a.txt", "src/b.py", "src/d.py"]
+    assert "complaint about bad" in choose.prompt(3)
+
+
 def test_a_file_that_is_not_shown_is_not_replaced_blind(choose):
     blind = "^^^src/b.py\nb = 1\n^^^end\n"
     finished = choose([blind + GREEN, blind + GREEN], "--context=chosen", paths=["a.txt"])
@@ -622,6 +635,7 @@ def test_a_rollup_without_a_choice_says_what_is_missing(choose):
         ("--context=ranked",): (2, "for this one: in a checkout of code-commit, pip install"),
         ("--context=chosen", "--query=x", "--context-tokens=0"): (2, "must be at least 1"),
         ("--query=x",): (2, "need --context"),
+        ("--context=auto",): (2, "takes the name of a context here"),
         ("--context=chosen", "--query=x"): (3, "chose no file that fits into 100,000 tokens"),
         ("--context=chosen", "--query= "): (3, "there is no query"),
         ("--context=chosen", "--query=x", "--include=***/["): (3, ""),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -57,7 +59,7 @@ def begin(run: Run) -> Beginning:
     if choice.selects:
         return _with_part(run, query, choice, sections, rollup_patterns(run.tree) or NO_PATTERNS)
     try:
-        return _with_all(run, query, sections, counts_all=not choice.may_select)
+        return _with_all(run, query, sections, lambda: not choice.may_select)
     except PromptTooLong as error:
         patterns = rollup_patterns(run.tree)
         if patterns is None or not choice.may_select:
@@ -66,7 +68,12 @@ def begin(run: Run) -> Beginning:
     return _with_part(run, query, choice, sections, patterns)
 
 
-def _with_all(run: Run, query: str, sections: PromptSections, *, counts_all: bool) -> Beginning:
+def _with_all(
+    run: Run,
+    query: str,
+    sections: PromptSections,
+    counts_all: Callable[[], bool],
+) -> Beginning:
     """Begin with all of the code, or with the rollup as it is.
 
     Raises:
@@ -74,7 +81,7 @@ def _with_all(run: Run, query: str, sections: PromptSections, *, counts_all: boo
         NotReady: it does not fit for another reason; or there is no code, or it changed since the
             rollup.
     """
-    context, seen = read_code(run, query, counts_all=counts_all)
+    context, seen = read_code(run, query, counts_all)
     response_format = choose_format(run, context.codebase)
     prompts = Prompts(run, context, response_format, sections)
     prompt = prompts.initial()
@@ -103,4 +110,7 @@ def _with_part(
     prompts = Prompts(run, part.context, response_format, sections, part)
     prompt = prompts.initial()
     run.model().require_fit(prompt.size)
+    include, exclude = patterns
+    recorded = {"include": include, "exclude": exclude, "choice": part.choice.document}
+    run.keep("input-choice.json", json.dumps(recorded))
     return Beginning(part.context, part.seen, response_format, prompts, prompt)

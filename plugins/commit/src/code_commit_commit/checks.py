@@ -226,7 +226,7 @@ def _next_code(
     """
     require_file_fits(workspace.tree, CODEBASE, require_fit, is_code=True)
     codebase = read_text(workspace.tree, CODEBASE)
-    collect = partial(collect_current_code, workspace, require_fit, counts_all=counts_all)
+    collect = partial(collect_current_code, workspace, require_fit, counts_all=lambda: counts_all)
     if codebase is None:
         code = collect()
         return _Code(code.text, f"none yet; a run collects {_count(code)}")

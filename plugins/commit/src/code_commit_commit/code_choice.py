@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import MessageLogged, UsageError
@@ -23,20 +23,27 @@ _MOST_TOKENS = 200_000
 _TOKENS = 100_000  # if the window of the model is unknown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CodeChoice:
     """What flags and settings say about the code of a run.
 
-    `context` selects the files; with "auto", only if all of the code does not fit. `named` are the
-    files of `--files`, which come first. `limit` is the most tokens, if that is known.
-    `is_recorded` means that `code-commit rollup` chose before.
+    `named` are the files of `--files`, which come first. `limit` is the most tokens, if that is
+    known. `is_recorded` means that `code-commit rollup` chose before.
     """
 
     setting: str
-    context: InstalledContext | None
+    find: Callable[[], InstalledContext | None]
     named: tuple[str, ...] = ()
     limit: int | None = None
     is_recorded: bool = False
+
+    @cached_property
+    def context(self) -> InstalledContext | None:
+        """The context that selects files, if any; with "auto", only if not all of the code fits.
+
+        Most runs need none: plugins are asked on first use.
+        """
+        return self.find()
 
     @property
     def selects(self) -> bool:
@@ -73,20 +80,24 @@ def code_choice(run: Run) -> CodeChoice:
     is_flag = "context" in run.flags
     if is_flag and setting == ALL and run.options.files:
         raise UsageError("--files cannot be used with --context all")
-    contexts = Contexts.of(run.collect, partial(warn, run))
+
+    def contexts() -> Contexts:
+        return Contexts.of(run.collect, partial(warn, run))
+
     limit = run.options.context_tokens
     if setting == AUTO and not run.options.files and (recorded := recorded_choice(run.tree)):
         return CodeChoice(
             recorded.context,
-            contexts.recorded(recorded),
+            lambda: contexts().recorded(recorded),
+            recorded.named,
             limit=limit or recorded.limit,
             is_recorded=True,
         )
+    named = named_files(run.options.files, run, run.root)
     if setting in {AUTO, ALL}:
-        context = contexts.find(RANKED)
-    else:
-        context = contexts.require(setting, is_flag=is_flag)
-    return CodeChoice(setting, context, named_files(run.options.files, run, run.root), limit)
+        return CodeChoice(setting, lambda: contexts().find(RANKED), named, limit)
+    context = contexts().require(setting, is_flag=is_flag)
+    return CodeChoice(setting, lambda: context, named, limit)
 
 
 def named_files(given: Sequence[str], project: Project, root: Path) -> tuple[str, ...]:

@@ -120,6 +120,8 @@ class Contexts:
         distribution, related = "code-commit-commit", None
         if installed := self.find(choice.context):
             distribution, related = installed.distribution, installed.context.related
+        if choice.related:
+            related = choice.next_related()
         context = Context(choice.context, "", lambda _: choice.selection, related)
         return InstalledContext(context, distribution)
 

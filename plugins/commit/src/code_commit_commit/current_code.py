@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -76,7 +76,7 @@ def collect_current_code(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     *,
-    counts_all: bool = True,
+    counts_all: Callable[[], bool] = lambda: True,
 ) -> CurrentCode:
     """Collect the files that `code-commit rollup` would collect with these patterns.
 
@@ -117,7 +117,7 @@ def _texts(
     rollup: Rollup,
     require_fit: RequireFit,
     *,
-    counts_all: bool,
+    counts_all: Callable[[], bool],
 ) -> list[bytes]:
     """Return the texts of the batches.
 
@@ -135,7 +135,7 @@ def _texts(
             too_long = rollup.size > LARGE and _is_too_long(rollup, require_fit)
         if too_long:
             texts.clear()
-            if not counts_all:
+            if not counts_all():
                 break
     if too_long:
         require_code_fits(rollup, require_fit)

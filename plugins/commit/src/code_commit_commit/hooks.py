@@ -31,7 +31,7 @@ class MalformedResponse(Exception):  # noqa: N818 - names a kind of response
 
 
 class Project(Protocol):
-    """The files that a context chooses from: a `Run`, or a `Workspace` for `code-commit rollup`."""
+    """The project that a context chooses from: a `Run`, or that of `code-commit rollup`."""
 
     @property
     def tree(self) -> Tree:

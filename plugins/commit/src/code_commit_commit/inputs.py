@@ -58,11 +58,11 @@ def read_query(run: Run) -> str:
     return query
 
 
-def read_code(run: Run, query: str, *, counts_all: bool = True) -> tuple[Context, SeenFiles]:
+def read_code(run: Run, query: str, counts_all: Callable[[], bool]) -> tuple[Context, SeenFiles]:
     """Return the query with the code rollup, unchanged.
 
-    Collect the code again if our own rollup is out of date. Unless `counts_all`, stop as soon as
-    the code cannot fit.
+    Collect the code again if our own rollup is out of date. `counts_all` says whether to count the
+    rest of code that cannot fit.
 
     Also return what the model will know about each file.
 

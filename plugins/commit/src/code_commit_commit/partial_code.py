@@ -19,6 +19,7 @@ from code_commit.plugin_api import (
 from code_commit_commit.code_choice import CodeChoice, token_limit, warn
 from code_commit_commit.hooks import ContextRequest, MalformedResponse, Selection
 from code_commit_commit.prompts import Context, Section
+from code_commit_commit.recorded_rollup import RecordedChoice
 from code_commit_commit.requested_files import BEGIN, CLOSE, requested_files
 from code_commit_commit.seen_files import SeenFiles
 from code_commit_commit.selected_code import LABEL, SelectedCode
@@ -59,8 +60,9 @@ class PartialCode:
         self._query = query
         self._choice = choice
         self._code = SelectedCode(run, paths, limit)
-        self._reason = ""
+        self._selection = Selection(paths=())
         self._requests = _REQUESTS
+        self._changed: list[str] = []  # by responses
         self._refused: dict[str, str] = {}  # requested files that cannot be shown
         self._select()
         text, rollup = self._code.rollup()
@@ -90,6 +92,21 @@ class PartialCode:
             )
         return (Section(LABEL, "\n".join(pieces), is_constant=True),)
 
+    @property
+    def choice(self) -> RecordedChoice:
+        """What was chosen for the first prompt, for a replay."""
+        names = self._selection.map
+        return RecordedChoice(
+            self._choice.name,
+            self._code.limit,
+            Selection(
+                paths=tuple(self._code.contents),
+                map={path: names.get(path, ()) for path in self._code.mapped},
+                reason=self._selection.reason,
+            ),
+            named=self._choice.named,
+        )
+
     def take_request(self, response: str) -> bool:
         """Show the files that a response asks for. Return False if it asks for none.
 
@@ -109,22 +126,22 @@ class PartialCode:
         self._requests -= 1
         requested = [normalise_path(path) for path in paths]
         self._refused = {path: "It is shown." for path in requested if self.seen.knows(path)}
-        self._show([path for path in requested if path not in self._refused], "request", ())
+        self._show([path for path in requested if path not in self._refused], "request")
         return True
 
     def follow(self, failure: str, changes: Sequence[Change]) -> None:
         """Show files that a failure of an attempt concerns. `changes` are those of the run."""
+        self._refused = {}
+        self._changed = [change.path for change in changes]
         context = self._choice.context
         if context is None or not self._is_partial:
             return
-        changed = [change.path for change in changes]
-        related = context.related(self._request(), failure, changed, partial(warn, self._run))
+        related = context.related(self._request(), failure, self._changed, partial(warn, self._run))
         offered = self._code.offered
         self._warn_of({path for path in related if path not in offered})
         paths = [path for path in related if path in offered and not self.seen.knows(path)]
-        self._refused = {}
         if paths:
-            self._show(paths[:_MOST_RELATED], "failure", changed)
+            self._show(paths[:_MOST_RELATED], "failure")
 
     @property
     def _is_partial(self) -> bool:
@@ -168,10 +185,10 @@ class PartialCode:
         unusable: dict[str, str] = {}
         if choice.context and code.paths:
             selection = choice.context.choose(self._request())
-            self._reason = selection.reason
             if choice.shows_only_named:
                 lines = dict.fromkeys(selection.paths, ()) | dict(selection.map)
-                selection = Selection(paths=(), map=lines)
+                selection = Selection(paths=(), map=lines, reason=selection.reason)
+            self._selection = selection
             unusable = code.select(selection)
             self._warn_of(unusable)
         if not (code.contents or code.mapped):
@@ -179,10 +196,13 @@ class PartialCode:
             raise NotReady(f"no code can be shown: {why}", hint=_RAISE)
         self._emit("query", unusable)
 
-    def _show(self, paths: Sequence[str], cause: Cause, kept: Sequence[str]) -> None:
-        """Show further files, and note what the model knows then."""
+    def _show(self, paths: Sequence[str], cause: Cause) -> None:
+        """Show further files, and note what the model knows then.
+
+        Those that responses changed stay: the replacements in a repair build on them.
+        """
         before = self._code.contents
-        unusable = self._code.show_more(paths, kept)
+        unusable = self._code.show_more(paths, self._changed)
         after = self._code.contents
         self.seen.learn({path: text for path, text in after.items() if path not in before})
         self.seen.forget(before.keys() - after.keys())
@@ -208,7 +228,7 @@ class PartialCode:
         self._run.emit(
             ContextChosen(
                 context=self._choice.name,
-                reason=self._reason,
+                reason=self._selection.reason,
                 files=tuple(code.contents),
                 total=code.total,
                 mapped=len(code.mapped),

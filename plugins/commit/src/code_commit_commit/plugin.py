@@ -43,9 +43,9 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                 Flag(("--rollup",), "collect the code again first, as `code-commit rollup` does"),
                 Flag(
                     ("--context",),
-                    "show all of the code, or what a context chooses for the query (default auto: "
-                    "all if it fits)",
-                    metavar="auto|all|NAME",
+                    "show all of the code, or what a context such as ranked chooses for the query "
+                    "(default auto: all if it fits)",
+                    metavar="NAME",
                 ),
                 Flag(
                     ("--context-tokens",), "the most tokens that a context may choose", metavar="N"

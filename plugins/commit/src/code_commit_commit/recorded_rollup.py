@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +23,22 @@ _PIECE = 1 << 20  # bytes
 
 @dataclass(frozen=True, slots=True)
 class RecordedChoice:
-    """What a context chose for `code-commit rollup`; `limit` is the most tokens of it."""
+    """What a context chose for `code-commit rollup`, or for the run that a replay repeats.
+
+    `limit` is the most tokens of it. `named` are the files of `--files`, `related` those that
+    joined each repair.
+    """
 
     context: str
     limit: int
     selection: Selection = field(repr=False)
+    named: tuple[str, ...] = ()
+    related: tuple[tuple[str, ...], ...] = ()
+
+    def next_related(self) -> Callable[..., Sequence[str]]:
+        """Return a function that returns the files of one repair after the other."""
+        repairs = iter(self.related)
+        return lambda *_: next(repairs, ())
 
     @property
     def document(self) -> Json:
@@ -39,6 +50,8 @@ class RecordedChoice:
             "tokens": self.limit,
             "files": list(selection.paths),
             "map": {path: list(names) for path, names in selection.map.items()},
+            "named": list(self.named),
+            "related": list(map(list, self.related)),
         }
 
 
@@ -51,10 +64,17 @@ def recorded_choice(tree: Tree) -> RecordedChoice | None:
             "tokens": int(limit),
             "files": list(files),
             "map": dict(names_by_path),
+            "named": list(named),
+            "related": list(related),
         }:
             names = {str(path): tuple(map(str, names)) for path, names in names_by_path.items()}
-            selection = Selection(paths=tuple(map(str, files)), map=names, reason=reason)
-            return RecordedChoice(context, limit, selection)
+            return RecordedChoice(
+                context,
+                limit,
+                Selection(paths=tuple(map(str, files)), map=names, reason=reason),
+                named=tuple(map(str, named)),
+                related=tuple(tuple(map(str, paths)) for paths in related),
+            )
     return None
 
 

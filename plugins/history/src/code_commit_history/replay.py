@@ -5,6 +5,7 @@ It runs in a scratch copy of its initial files.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -15,6 +16,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 from code_commit.plugin_api import (
     STOP,
@@ -29,6 +31,7 @@ from code_commit.plugin_api import (
     shorten,
 )
 from code_commit_history.changes import whole_change
+from code_commit_history.choice import manifest_of, recorded_choice
 from code_commit_history.past_runs import PastRun, named_run, read_run
 from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
@@ -38,6 +41,8 @@ from code_commit_workspace import Git, ProjectTree, Workspace, check_private_fol
 _LONGEST_CELL = 200  # characters: a change may have thousands of files
 _CONFIG = Path("agent-config")
 # In the run folder as `input-NAME`; other names could be settings.
+_MANIFEST = _CONFIG / ".code-commit" / "rollup.json"
+_CHOICE_FLAGS = frozenset({"context", "context_tokens", "files"})
 _INPUTS = ("query.txt", "codeRollup.txt")
 
 
@@ -184,6 +189,9 @@ def _copy_inputs(host: Host, recorded: PastRun, scratch: Path) -> None:
     for name in _INPUTS:
         with suppress(OSError), open_run_file(recorded.folder, f"input-{name}") as file:
             (scratch / _CONFIG / name).write_bytes(file.read())
+    if choice := recorded_choice(recorded.folder):
+        rollup = (scratch / _CONFIG / "codeRollup.txt").read_bytes()
+        (scratch / _MANIFEST).write_text(json.dumps(manifest_of(choice, rollup)), "utf-8")
 
 
 def _configuration(root: Path) -> list[str]:
@@ -236,11 +244,14 @@ def _invocation(host: Host, recorded: PastRun) -> Invocation:
             f"the command line of {recorded.run} is not valid any more: {error.message}"
         ) from error
     # The source of the query, such as stdin, may be gone; its text is in agent-config/query.txt.
-    flags = {
+    flags: dict[str, Any] = {
         name: value
         for name, value in invocation.flags.items()
         if name not in {"query", "query_file"}
     }
+    if recorded_choice(recorded.folder):  # the rollup of the replay has it
+        flags = {name: value for name, value in flags.items() if name not in _CHOICE_FLAGS}
+        flags["context"] = "auto"
     # The log may come from the repository: use the user's current sandbox.
     settings = {
         name: value

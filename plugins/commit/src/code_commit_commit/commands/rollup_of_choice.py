@@ -19,7 +19,7 @@ from code_commit.plugin_api import (
     read_text,
 )
 from code_commit_commit.code_choice import token_limit
-from code_commit_commit.contexts import Contexts, InstalledContext, collect_contexts
+from code_commit_commit.contexts import AUTO, Contexts, InstalledContext, collect_contexts
 from code_commit_commit.current_code import paths_to_collect
 from code_commit_commit.hooks import ContextRequest, Selection
 from code_commit_commit.inputs import QUERY
@@ -42,6 +42,8 @@ def rollup_of_choice(host: Host, arguments: Namespace) -> int:
     limit = arguments.context_tokens
     if limit is not None and limit < 1:
         raise UsageError("--context-tokens must be at least 1")
+    if arguments.context == AUTO:
+        raise UsageError("--context takes the name of a context here, such as ranked, or all")
     contexts = Contexts.of(partial(collect_contexts, host), host.out.note)
     context = contexts.require(arguments.context, is_flag=True)
     limit = token_limit(limit or host.settings().context_tokens, None)
