@@ -69,7 +69,8 @@ def _setup(folder: Folder, manager: str, place: str) -> str:
     if version := _oldest_python(folder):
         major, minor = version
         interpreter += (
-            f"$python -c 'import sys; sys.exit(3 * (sys.version_info < ({major}, {minor})))' || {{\n"
+            f"is_old='sys.version_info < ({major}, {minor})'\n"
+            '$python -c "import sys; sys.exit(3 * ($is_old))" || {\n'
             f'  [ $? -ne 3 ] || fail "the project needs Python {major}.{minor}, $python is older"\n'
             "  exit 1\n"
             "}\n"
