@@ -352,6 +352,18 @@ def test_a_fresh_django_site_passes_and_says_that_nothing_is_tested(
     assert finished.stderr.endswith("Next: python3 -m venv .venv && .venv/bin/pip install django\n")
 
 
+@pytest.mark.parametrize(("minor", "exit_code"), [(11, 0), (99, 1)])
+def test_a_python_that_is_too_old_fails_the_build(
+    tmp_path, project_with, build, cache, minor, exit_code
+):
+    needs = f'{PYPROJECT}requires-python = ">=3.{minor}"\n'
+    project = project_with(tmp_path, {"pyproject.toml": needs, "m.py": "x = 1\n"})
+    project.command("init", "--no-build")
+    done = build(project, environ=cache)
+    said = "build.sh: the project needs Python 3.99, python3 is older\n"
+    assert (done.exit_code, done.stderr) == (exit_code, said * exit_code)
+
+
 def test_rails_runs_its_own_tests(tmp_path, stubs, project_with, build):
     files = {"Gemfile": "", "bin/rails": "echo '3 runs, 3 assertions'\n", "test/a_test.rb": ""}
     files |= {"package.json": '{"dependencies": {"esbuild": "1"}}', "app/a.rb": ""}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import NotReady, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 _MARK = "agent-config"  # a folder that has it is the root of a project
 
@@ -52,10 +54,14 @@ def project_root(argv: Sequence[str]) -> Path:
     Raises:
         NotReady: it lies inside a project. The hint is `argv` for the root of that project.
     """
+    from pathlib import Path
+
     root = Path.cwd().resolve()
     project = _project_above(root)
     if project is None:
         return root
+    import shlex
+
     words = ["code-commit", "-C", str(project), *(_as_seen_from(project, word) for word in argv)]
     raise NotReady(
         f"this folder is inside the project {project}; code-commit works in the root of a project",

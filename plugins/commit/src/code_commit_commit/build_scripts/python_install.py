@@ -69,8 +69,11 @@ def _setup(folder: Folder, manager: str, place: str) -> str:
     if version := _oldest_python(folder):
         major, minor = version
         interpreter += (
-            f"$python -c 'import sys; sys.exit(sys.version_info < ({major}, {minor}))' ||\n"
-            f'  fail "the project needs Python {major}.{minor}, and $python is older"\n'
+            f"is_old='sys.version_info < ({major}, {minor})'\n"
+            '$python -c "import sys; sys.exit(3 * ($is_old))" || {\n'
+            f'  [ $? -ne 3 ] || fail "the project needs Python {major}.{minor}, $python is older"\n'
+            "  exit 1\n"
+            "}\n"
         )
     return interpreter
 

@@ -101,7 +101,7 @@ def init(host: Host, arguments: Namespace) -> int:
         if arguments.fix:
             build, installations = fix(host, gate.parts, build)
             _ignore_environments(host, root, gate, laid_out)
-    next_command = "git init" if needs_git else _next_command(gate, laid_out, build)
+    next_command = "git init" if needs_git else _next_command(gate, laid_out, build, installations)
     if arguments.json:
         document = _document(gate, laid_out, build, installations)
         host.out.document({**document, "next": next_command})
@@ -212,9 +212,14 @@ def _print_gate(host: Host, gate: Gate) -> None:
         host.out.note(f"not used: {remark}")
 
 
-def _next_command(gate: Gate, laid_out: _LaidOut, build: FirstBuild | None) -> str:
+def _next_command(
+    gate: Gate,
+    laid_out: _LaidOut,
+    build: FirstBuild | None,
+    installations: Sequence[Installation],
+) -> str:
     if build and not build.passed:
-        return next_step(gate.parts, build)
+        return next_step(gate.parts, build, installations)
     if build is None and "build.sh" in laid_out.created and not gate.is_whole:
         return "./build.sh"
     return _COMMIT

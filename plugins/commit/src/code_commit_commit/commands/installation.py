@@ -72,9 +72,14 @@ def _failed_part(parts: Sequence[Part], build: FirstBuild) -> Part | None:
     return next((part for part in parts if headings[-1:] == [str(part)]), None)
 
 
-def next_step(parts: Sequence[Part], build: FirstBuild) -> str:
-    """Return what a person should do after a failed build."""
-    if command := installing(parts, build):
+def next_step(
+    parts: Sequence[Part],
+    build: FirstBuild,
+    installations: Sequence[Installation],
+) -> str:
+    """Return what a person should do after a failed build, except for what was done already."""
+    command = installing(parts, build)
+    if command and Installation(command, passed=True) not in installations:
         return command
     if program := _missing_program(build):
         return f"install {program}, then run {build.typed}"
