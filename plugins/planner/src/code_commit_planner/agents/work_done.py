@@ -92,13 +92,15 @@ class Changes:
     """The files that agents changed, without those of planning and temporary ones.
 
     `files` are the diffs: first those of files that agents edited, then of those that commands
-    changed. A file is `shared` if a person changed it, too.
+    changed. A file is `shared` if a person changed it, too. `left` are files that commands left,
+    such as the output of a build.
     """
 
     def __init__(self, run: Run, done: WorkDone) -> None:
         self.run = run
         self._done = done
-        shown = frozenset(_shown(run, done))
+        self.left = _left_by_commands(run, done)
+        shown = frozenset(_shown(run, done)) - self.left
         edited = done.diffs(shown & done.written, most=LARGEST_DIFF)
         by_commands = done.diffs(shown & done.by_processes, most=LARGEST_DIFF)
         self.files: Sequence[FileDiff] = (*edited, *by_commands)
@@ -112,21 +114,21 @@ class Changes:
 
 
 def _shown(run: Run, done: WorkDone) -> Iterator[str]:
-    """Yield the paths to show: those that a model may read, and that are not left by commands."""
+    """Yield the changed paths that a model may read, except temporary files."""
     readable = frozenset(run.files())
-    by_commands = [path for path in sorted(done.by_processes) if not is_temporary(path)]
-    left = {path for path in by_commands if is_temporary(path, left_by_command=True)}
-    if left:
-        left -= _tracked(run)
-    edited = [path for path in sorted(done.written) if not is_temporary(path)]
-    for path in (*edited, *by_commands):
-        is_shown = path in readable or _is_deleted(run, path)
-        if is_shown and path not in left and not path.startswith(f"{FOLDER}/"):
+    for path in done.written | done.by_processes:
+        if is_temporary(path) or path.startswith(f"{FOLDER}/"):
+            continue
+        if path in readable or _is_deleted(run, path):
             yield path
 
 
-def _tracked(run: Run) -> frozenset[str]:
-    return frozenset(os.fsdecode(run.git("ls-files", "-z")).split("\0"))
+def _left_by_commands(run: Run, done: WorkDone) -> frozenset[str]:
+    """Return the files that look like the output of a build, except those that git tracks."""
+    left = {path for path in done.by_processes if is_temporary(path, left_by_command=True)}
+    if left:
+        left.difference_update(os.fsdecode(run.git("ls-files", "-z")).split("\0"))
+    return frozenset(left)
 
 
 def _is_deleted(run: Run, path: str) -> bool:
