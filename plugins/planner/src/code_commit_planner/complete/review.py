@@ -48,7 +48,10 @@ def review_staged(plan: Plan) -> Event:
     show(plan.run, _indented(message))
     if len(message.summary) > WIDTH:
         plan.say(messages.LONG_SUMMARY, length=str(len(message.summary)))
-    plan.say(f"{messages.STAGED}\n{listed(_staged(plan), at_most=None)}")
+    staged = _staged(plan)
+    plan.say(f"{messages.STAGED}\n{listed(staged, at_most=None)}")
+    if any(line.endswith(f"({messages.OF_PERSON})") for line in staged):
+        plan.say(messages.HOW_TO_UNSTAGE)
     if skipped := plan.git.skipped():
         plan.say(messages.SKIPS, skipped=", ".join(skipped))
     touched = plan.git.touched()
