@@ -139,6 +139,22 @@ def test_a_person_who_edits_between_two_sessions_is_no_player(codebase, to_coach
     assert "\n  between.txt  (yours, not the player's)\n" in person.notices()
 
 
+def test_files_that_earlier_work_left_staged_are_not_the_persons(codebase):
+    cast = codebase.cast
+    codebase.write(NEW, "old words\n")
+    person = codebase.plan()
+    person.answers("", "yes", "leave")
+    person.question()
+    cast.rewind()
+    cast.player = [cast.writes("three.txt", "3\n"), cast.done("three")]
+    codebase.write(NEW, "old words\n")
+    person.says("")
+    person.answers("yes", "yes")
+    assert "Please review" in person.question()
+    staged = person.notices().rpartition("\nStaged:\n")[2]
+    assert staged.endswith("planner_history.txt\n  three.txt\n  two.txt")
+
+
 def test_without_git_the_changes_are_told_as_well(codebase, to_coach):
     codebase.write("draft.py", "half = done\n")
     codebase.cast.coach = codebase.cast.coach[1:]

@@ -30,33 +30,33 @@ class Begun:
 
 @dataclass(slots=True)
 class Work:
-    """The work on the requirements in `file`; earlier runs may have begun it."""
+    """The work on the requirements in `file`; earlier runs may have begun it.
+
+    `killed` is whether the last run was killed during a command, which may have changed files.
+    """
 
     run: Run
     file: str
+    killed: bool = False
     _begun: Begun | None = None
     _latest: Changes | None = None
 
-    def begin(self, requirements: str = "") -> None:
+    def begin(self, requirements: str = "") -> Begun:
         """Begin new work, whose requirements have the digest `requirements`."""
-        self._save(Begun(requirements, (self.run.checkpoint(),)))
+        return self._save(Begun(requirements, (self.run.checkpoint(),)))
 
-    def resume(self, requirements: str = "", *, killed: bool = False) -> None:
-        """Continue the work that an earlier run began, or begin it if there is none.
-
-        `killed` is whether that run was killed during a command, which may have changed files.
-        """
+    def resume(self, requirements: str = "") -> Begun:
+        """Continue the work that an earlier run began, or begin it if there is none."""
         if self._begun is not None:
-            return
+            return self._begun
         begun = load_json(self._state_file, _decode)
         if begun is None or begun.requirements != requirements:
-            self.begin(requirements)
-            return
+            return self.begin(requirements)
         checkpoint = self.run.checkpoint()
         left_by_process = begun.left_by_process
-        if killed:
+        if self.killed:
             left_by_process = (*left_by_process, checkpoint)
-        self._save(Begun(requirements, (*begun.checkpoints, checkpoint), left_by_process))
+        return self._save(Begun(requirements, (*begun.checkpoints, checkpoint), left_by_process))
 
     def forget(self) -> None:
         """Forget the work: it is done."""
@@ -66,22 +66,19 @@ class Work:
 
     def changes(self) -> Changes:
         """Return what the agents changed since the work began."""
-        if self._begun is None:
-            self.resume()
-        assert self._begun is not None
-        begun = self._begun
+        begun = self._begun or self.resume()
         done = self.run.changes_since(*begun.checkpoints, left_by_process=begun.left_by_process)
         self._latest = Changes(self.run, done)
         return self._latest
 
-    def by_path(self) -> dict[str, FileDiff]:
-        """Return the diffs as of the last call of `changes`, by path."""
-        changes = self._latest or self.changes()
-        return {file.path: file for file in changes.files}
+    def latest(self) -> Changes:
+        """Return the changes as of the last call of `changes`."""
+        return self._latest or self.changes()
 
-    def _save(self, begun: Begun) -> None:
+    def _save(self, begun: Begun) -> Begun:
         save_json(self._state_file, asdict(begun))
         self._begun = begun
+        return begun
 
     @property
     def _state_file(self) -> Path:

@@ -70,7 +70,7 @@ def _staged(plan: Plan) -> list[str]:
     lines = []
     for path in plan.git.staged_for_commit():
         mark = agents.get(path, messages.OF_PERSON)
-        if path.startswith(f"{plan.git.prefix}{FOLDER}/"):
+        if path.startswith(f"{plan.git.prefix}{FOLDER}/") or plan.git.was_left(path):
             mark = ""
         elif mark == "" and plan.git.was_dirty(path):
             mark = messages.SHARED

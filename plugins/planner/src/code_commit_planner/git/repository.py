@@ -153,6 +153,7 @@ class Repository:
             ours=own_paths,
             before=before,
             contents=tuple(contents.items()),
+            earlier=staging.earlier if again else own_paths,
             dirty=tuple(dirty),
             # A sparse checkout lacks most of these files.
             overlooked=tuple((path, digest) for path, digest in overlooked.items() if digest),
@@ -180,6 +181,7 @@ class Repository:
             ours=tuple(dict.fromkeys([*own_paths, *selection.stage])),
             foreign=foreign,
             contents=begun.contents,
+            earlier=begun.earlier,
             dirty=begun.dirty,
             overlooked=begun.overlooked,
         )
@@ -209,6 +211,10 @@ class Repository:
     def was_dirty(self, path: str) -> bool:
         """Return whether `path` had uncommitted changes when the player began."""
         return path in self._saved().dirty
+
+    def was_left(self, path: str) -> bool:
+        """Return whether earlier work of planning left `path` staged."""
+        return path in self._saved().earlier
 
     def include(self, paths: Sequence[str]) -> None:
         """Make files that others staged part of the commit, as they are now."""
