@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -164,6 +165,14 @@ class Person:
     def quits(self) -> dict[str, Any]:
         self.answers("quit")
         return self.ends()
+
+    def until_file(self, path: Path) -> None:
+        """Wait until a command of an agent has made a file."""
+        for _ in range(6000):
+            if path.exists():
+                return
+            time.sleep(0.01)
+        pytest.fail(f"there is no {path}: {self.states}")
 
     def kill(self) -> None:
         self.process.kill()

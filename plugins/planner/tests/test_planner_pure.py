@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import code_commit_planner
 from code_commit.plugin_api import printable
 from code_commit_planner import machine
 from code_commit_planner.agents import prompts
+from code_commit_planner.agents.changes import shortened_diffs
 from code_commit_planner.agents.coach_and_player import COACH_TOOLS, PLAYER_TOOLS, approves
 from code_commit_planner.agents.display import feedback_lines, tool_line
 from code_commit_planner.dialog import messages
@@ -332,6 +334,32 @@ def test_a_nested_repository_is_not_staged():
 
 
 # Output
+
+
+@dataclass(frozen=True)
+class Diff:
+    path: str
+    text: str
+    added: int = 0
+    removed: int = 0
+
+
+@given(st.lists(st.integers(1, 3000), min_size=1, max_size=60), st.integers(1000, 50_000))
+def test_each_diff_shows_its_beginning_and_how_many_lines_are_left_out(sizes, limit):
+    files = [Diff(str(at), f"--- {at}\n" + "+line\n" * size) for at, size in enumerate(sizes)]
+    texts = list(shortened_diffs(files, limit))
+    notes = [text for text in texts if text.startswith("[the diffs of ")]
+    shown = [text for text in texts if text not in notes]
+    assert len(shown) == min(len(files), limit // 200)
+    assert bool(notes) == (len(shown) < len(files))
+    assert sum(map(len, shown)) <= limit + 80 * len(shown)
+    for text in shown:
+        head, *lines = text.split("\n")
+        left_out = re.fullmatch(r"\[\.\.\. ([\d,]+) lines? .*", lines[-1])
+        count = lines.count("+line")
+        if left_out:
+            count += int(left_out[1].replace(",", ""))
+        assert count == sizes[int(head.removeprefix("--- "))]
 
 
 @given(st.sampled_from(["shell", "read_file", "code_search"]), st.text(), st.text(), st.booleans())

@@ -42,9 +42,9 @@ CALLS = {
         *(*HEAD, *TOOL, *CHANGED, *TOOL, *CHANGED, *HEAD),  # the player writes todos and a file
         *(*WORK, "ls-files", "check-ignore", *TREES, *HEAD),  # the coach
         *(*CHECKED, *DELETED_TOO),  # the new names
+        *(*WORK, "ls-files", *CHECKED, *TREES),  # the changes for the message
         *(*HEAD, "diff", "status", "add"),
-        *(*WORK, "ls-files", *TOOL, *TREES),  # the message
-        *(*HEAD, *WORK, "ls-files", *TOOL, *TREES),  # who wrote what
+        *(*HEAD, *WORK, "ls-files", *CHECKED, *TREES),  # who wrote what
         *("diff", "config", "ls-files", "config"),  # hooks may write files
     ],
     "next": [*CHECKED, *CHANGED, "status", "add", "diff", "show", "show", "commit", *HEAD],

@@ -170,7 +170,7 @@ def test_a_failed_service_is_reported(codebase):
 def test_what_the_person_wrote_stays_whatever_the_planner_does_to_the_file(codebase):
     cast = codebase.cast
     cast.planner = [
-        cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nAdd two.\n"),
+        cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\n-- Add two.\n"),
         cast.done(),
         cast.writes(NEW, f"{{{{CURRENT REQUIREMENTS}}}}\nAdd three.\n\n{ORIGINAL}\n\nold\n"),
         cast.done(),
@@ -184,16 +184,16 @@ def test_what_the_person_wrote_stays_whatever_the_planner_does_to_the_file(codeb
     assert (
         "they are back in\ng3-plan/new_requirements.md. Its version is in logs/" in person.notices()
     )
-    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd two.\n" + original
+    assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\n-- Add two.\n" + original
     shown = person.notices().rpartition("What the LLM changed in new_requirements.md:\n")[2]
-    assert shown.startswith("  +{{CURRENT REQUIREMENTS}}\n  +Add two.\n")
+    assert shown.startswith("  +{{CURRENT REQUIREMENTS}}\n  +-- Add two.\n")
     assert "old words" not in shown
     assert questions[1].startswith("The LLM has updated")
     person.question()
     assert codebase.read(NEW) == "{{CURRENT REQUIREMENTS}}\nAdd three.\n" + original
     assert person.notices().endswith(
         "What the LLM changed in new_requirements.md:\n   {{CURRENT REQUIREMENTS}}\n"
-        "  -Add two.\n  +Add three.\n   "
+        "  --- Add two.\n  +Add three.\n   "
     )
     person.says("try another way")
     assert person.ends()["summary"] == "Please restart the app to try again."

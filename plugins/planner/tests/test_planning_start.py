@@ -69,15 +69,14 @@ def test_dirty_files_are_shown_to_the_person(codebase):
 def test_a_missing_repository_ends_the_run(tmp_path, codebase):
     folder = tmp_path / "elsewhere"
     folder.mkdir()
-    (folder / ".gitignore").write_text("/agent-config\n")
-    completed = codebase.project.command(
-        "--planning",
-        "--model=gpt-5",
-        f"--codepath={folder}",
-        environ={"GIT_CEILING_DIRECTORIES": str(tmp_path)},
-    )
-    assert completed.exit_code == 3
-    assert "git init" in completed.stderr
+    environ = {"GIT_CEILING_DIRECTORIES": str(tmp_path)}
+    for flag, typed in ((f"--codepath={folder}", ""), ("--max-turns=1", f"{folder}\n")):
+        completed = codebase.project.command(
+            "--planning", "--model=gpt-5", flag, stdin=typed, environ=environ
+        )
+        assert completed.exit_code == 3
+        assert f"error: {folder} is not in a git repository\n" in completed.stderr
+        assert "hint: create one with `git init` there, or pass --no-git" in completed.stderr
 
 
 def test_no_git_needs_no_repository(tmp_path, codebase):

@@ -29,9 +29,8 @@ class Plan:
     `repository` is None with `--no-git`. Steps pass the other fields to later steps:
     `typed` is what the person typed for the planner, `unchanged` is whether the planner left the
     requirements as they were, and `recovering` whether the run resumes current requirements.
-    `killed` is whether the last run was killed during a command of the player or the coach. `loop`
-    is the latest result of coach and player, `turns` is the number of all their turns, `commits`
-    has a line for each commit, and `files` are those of completed work.
+    `loop` is the latest result of coach and player, `turns` is the number of all their turns,
+    `commits` has a line for each commit, and `files` are those of completed work.
     """
 
     run: Run
@@ -39,7 +38,6 @@ class Plan:
     toolbox: Toolbox
     repository: Repository | None
     work: Work
-    killed: bool = False
     typed: str = ""
     unchanged: bool = False
     recovering: bool = False
@@ -74,7 +72,7 @@ class Plan:
 
     def end_work(self) -> None:
         """Forget the work on the current requirements, and remember its files."""
-        self.files |= self.work.by_path()
+        self.files |= {file.path: file for file in self.work.latest().files}
         self.work.forget()
 
     def branch(self) -> str:

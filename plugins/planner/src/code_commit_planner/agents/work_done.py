@@ -30,33 +30,33 @@ class Begun:
 
 @dataclass(slots=True)
 class Work:
-    """The work on the requirements in `file`; earlier runs may have begun it."""
+    """The work on the requirements in `file`; earlier runs may have begun it.
+
+    `killed` is whether the last run was killed during a command, which may have changed files.
+    """
 
     run: Run
     file: str
+    killed: bool = False
     _begun: Begun | None = None
     _latest: Changes | None = None
 
-    def begin(self, requirements: str = "") -> None:
+    def begin(self, requirements: str = "") -> Begun:
         """Begin new work, whose requirements have the digest `requirements`."""
-        self._save(Begun(requirements, (self.run.checkpoint(),)))
+        return self._save(Begun(requirements, (self.run.checkpoint(),)))
 
-    def resume(self, requirements: str = "", *, killed: bool = False) -> None:
-        """Continue the work that an earlier run began, or begin it if there is none.
-
-        `killed` is whether that run was killed during a command, which may have changed files.
-        """
+    def resume(self, requirements: str = "") -> Begun:
+        """Continue the work that an earlier run began, or begin it if there is none."""
         if self._begun is not None:
-            return
+            return self._begun
         begun = load_json(self._state_file, _decode)
         if begun is None or begun.requirements != requirements:
-            self.begin(requirements)
-            return
+            return self.begin(requirements)
         checkpoint = self.run.checkpoint()
         left_by_process = begun.left_by_process
-        if killed:
+        if self.killed:
             left_by_process = (*left_by_process, checkpoint)
-        self._save(Begun(requirements, (*begun.checkpoints, checkpoint), left_by_process))
+        return self._save(Begun(requirements, (*begun.checkpoints, checkpoint), left_by_process))
 
     def forget(self) -> None:
         """Forget the work: it is done."""
@@ -66,22 +66,19 @@ class Work:
 
     def changes(self) -> Changes:
         """Return what the agents changed since the work began."""
-        if self._begun is None:
-            self.resume()
-        assert self._begun is not None
-        begun = self._begun
+        begun = self._begun or self.resume()
         done = self.run.changes_since(*begun.checkpoints, left_by_process=begun.left_by_process)
         self._latest = Changes(self.run, done)
         return self._latest
 
-    def by_path(self) -> dict[str, FileDiff]:
-        """Return the diffs as of the last call of `changes`, by path."""
-        changes = self._latest or self.changes()
-        return {file.path: file for file in changes.files}
+    def latest(self) -> Changes:
+        """Return the changes as of the last call of `changes`."""
+        return self._latest or self.changes()
 
-    def _save(self, begun: Begun) -> None:
+    def _save(self, begun: Begun) -> Begun:
         save_json(self._state_file, asdict(begun))
         self._begun = begun
+        return begun
 
     @property
     def _state_file(self) -> Path:
@@ -92,13 +89,15 @@ class Changes:
     """The files that agents changed, without those of planning and temporary ones.
 
     `files` are the diffs: first those of files that agents edited, then of those that commands
-    changed. A file is `shared` if a person changed it, too.
+    changed. A file is `shared` if a person changed it, too. `left` are files that commands left,
+    such as the output of a build.
     """
 
     def __init__(self, run: Run, done: WorkDone) -> None:
         self.run = run
         self._done = done
-        shown = frozenset(_shown(run, done))
+        self.left = _left_by_commands(run, done)
+        shown = frozenset(_shown(run, done)) - self.left
         edited = done.diffs(shown & done.written, most=LARGEST_DIFF)
         by_commands = done.diffs(shown & done.by_processes, most=LARGEST_DIFF)
         self.files: Sequence[FileDiff] = (*edited, *by_commands)
@@ -112,21 +111,21 @@ class Changes:
 
 
 def _shown(run: Run, done: WorkDone) -> Iterator[str]:
-    """Yield the paths to show: those that a model may read, and that are not left by commands."""
+    """Yield the changed paths that a model may read, except temporary files."""
     readable = frozenset(run.files())
-    by_commands = [path for path in sorted(done.by_processes) if not is_temporary(path)]
-    left = {path for path in by_commands if is_temporary(path, left_by_command=True)}
-    if left:
-        left -= _tracked(run)
-    edited = [path for path in sorted(done.written) if not is_temporary(path)]
-    for path in (*edited, *by_commands):
-        is_shown = path in readable or _is_deleted(run, path)
-        if is_shown and path not in left and not path.startswith(f"{FOLDER}/"):
+    for path in done.written | done.by_processes:
+        if is_temporary(path) or path.startswith(f"{FOLDER}/"):
+            continue
+        if path in readable or _is_deleted(run, path):
             yield path
 
 
-def _tracked(run: Run) -> frozenset[str]:
-    return frozenset(os.fsdecode(run.git("ls-files", "-z")).split("\0"))
+def _left_by_commands(run: Run, done: WorkDone) -> frozenset[str]:
+    """Return the files that look like the output of a build, except those that git tracks."""
+    left = {path for path in done.by_processes if is_temporary(path, left_by_command=True)}
+    if left:
+        left.difference_update(os.fsdecode(run.git("ls-files", "-z")).split("\0"))
+    return frozenset(left)
 
 
 def _is_deleted(run: Run, path: str) -> bool:

@@ -45,7 +45,8 @@ def stage(plan: Plan) -> Event:
     """
     completion = completion_of(plan)
     plan.git.require_settled()
-    selection, foreign = plan.git.stage()
+    work = plan.work.changes()
+    selection, foreign = plan.git.stage(work.left)
     overlooked = plan.git.overlooked()
     _list(plan, messages.NOT_STAGED, selection.temporary)
     _list(plan, messages.NOT_STAGED_EITHER, selection.unclear)
@@ -54,7 +55,7 @@ def stage(plan: Plan) -> Event:
     plan.message = read_message(plan.run.state, completion.requirements)
     if plan.message is None:
         requirements = to_implement(plan.folder.text(f"{FOLDER}/{completion.requirements}") or "")
-        changes = changes_text(plan.work.changes(), min(plan.run.settings.diff_limit, _DIFF_LIMIT))
+        changes = changes_text(work, min(plan.run.settings.diff_limit, _DIFF_LIMIT))
         text = plan.retried(lambda: describe(plan.run, requirements, changes))
         plan.message = commit_message(text, completion)
         save_message(plan.run.state, completion.requirements, plan.message)

@@ -48,7 +48,10 @@ def review_staged(plan: Plan) -> Event:
     show(plan.run, _indented(message))
     if len(message.summary) > WIDTH:
         plan.say(messages.LONG_SUMMARY, length=str(len(message.summary)))
-    plan.say(f"{messages.STAGED}\n{listed(_staged(plan), at_most=None)}")
+    staged = _staged(plan)
+    plan.say(f"{messages.STAGED}\n{listed(staged, at_most=None)}")
+    if any(line.endswith(f"({messages.OF_PERSON})") for line in staged):
+        plan.say(messages.HOW_TO_UNSTAGE)
     if skipped := plan.git.skipped():
         plan.say(messages.SKIPS, skipped=", ".join(skipped))
     touched = plan.git.touched()
@@ -67,7 +70,7 @@ def _staged(plan: Plan) -> list[str]:
     lines = []
     for path in plan.git.staged_for_commit():
         mark = agents.get(path, messages.OF_PERSON)
-        if path.startswith(f"{plan.git.prefix}{FOLDER}/"):
+        if path.startswith(f"{plan.git.prefix}{FOLDER}/") or plan.git.was_left(path):
             mark = ""
         elif mark == "" and plan.git.was_dirty(path):
             mark = messages.SHARED

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from hashlib import sha256
@@ -153,6 +153,7 @@ class Repository:
             ours=own_paths,
             before=before,
             contents=tuple(contents.items()),
+            earlier=staging.earlier if again else own_paths,
             dirty=tuple(dirty),
             # A sparse checkout lacks most of these files.
             overlooked=tuple((path, digest) for path, digest in overlooked.items() if digest),
@@ -160,8 +161,10 @@ class Repository:
         begun.save(self._run.state)
         return head
 
-    def stage(self) -> tuple[Selection, tuple[IndexEntry, ...]]:
+    def stage(self, left: Collection[str]) -> tuple[Selection, tuple[IndexEntry, ...]]:
         """Stage the files of the work; return the selection, and the entries that others staged.
+
+        `left` are files that commands of the agents left in the codepath: they are not staged.
 
         Record the files first: after an interruption, they must not count as staged by others.
         """
@@ -169,7 +172,8 @@ class Repository:
         staged = self._staged()
         foreign = self._foreign(staged, head)
         foreign_paths = {entry.path for entry in foreign}
-        selection = select(self._next.status(), foreign_paths, self.prefix)
+        left_paths = frozenset(f"{self.prefix}{path}" for path in left)
+        selection = select(self._next.status(), foreign_paths, self.prefix, left_paths)
         own_paths = [entry.path for entry in staged if entry.path not in foreign_paths]
         begun = self._saved()
         recorded = Staging(
@@ -177,6 +181,7 @@ class Repository:
             ours=tuple(dict.fromkeys([*own_paths, *selection.stage])),
             foreign=foreign,
             contents=begun.contents,
+            earlier=begun.earlier,
             dirty=begun.dirty,
             overlooked=begun.overlooked,
         )
@@ -206,6 +211,10 @@ class Repository:
     def was_dirty(self, path: str) -> bool:
         """Return whether `path` had uncommitted changes when the player began."""
         return path in self._saved().dirty
+
+    def was_left(self, path: str) -> bool:
+        """Return whether earlier work of planning left `path` staged."""
+        return path in self._saved().earlier
 
     def include(self, paths: Sequence[str]) -> None:
         """Make files that others staged part of the commit, as they are now."""

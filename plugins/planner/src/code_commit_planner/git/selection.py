@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,12 +21,17 @@ class Selection:
     unclear: tuple[str, ...]
 
 
-def select(entries: Iterable[StatusEntry], foreign: Iterable[str], prefix: str) -> Selection:
+def select(
+    entries: Iterable[StatusEntry],
+    foreign: Iterable[str],
+    prefix: str,
+    left: Collection[str] = (),
+) -> Selection:
     """Choose the files to stage.
 
     `foreign` files were staged before by someone else and stay unchanged. `prefix` is the codepath
     below the top, with a trailing slash: folders above it do not count, so that a codebase may be
-    inside a `tmp/`.
+    inside a `tmp/`. `left` are further temporary files.
     """
     foreign_paths = frozenset(foreign)
     stage = []
@@ -37,7 +42,7 @@ def select(entries: Iterable[StatusEntry], foreign: Iterable[str], prefix: str) 
             continue
         if entry.unmerged or entry.path.endswith("/"):  # the slash: a nested repository
             unclear.append(entry.path)
-        elif is_temporary(entry.path.removeprefix(prefix)):
+        elif entry.path in left or is_temporary(entry.path.removeprefix(prefix)):
             temporary.append(entry.path)
         else:
             stage.append(entry.path)

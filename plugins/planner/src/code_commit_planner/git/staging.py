@@ -43,6 +43,7 @@ class Staging:
         set_aside: those of them that are out of the index during a commit.
         before: the paths that were staged when the player began; None means not recorded.
         contents: digests of those files at that time, which show what the player changed.
+        earlier: those of `ours` that earlier work left staged.
         dirty: the paths that had uncommitted changes when the player began.
         overlooked: digests of the files whose changes git was told to overlook.
         summary, description: the message of the recorded commit.
@@ -55,6 +56,7 @@ class Staging:
     set_aside: tuple[IndexEntry, ...] = ()
     before: tuple[str, ...] | None = None
     contents: tuple[tuple[str, str], ...] = ()
+    earlier: tuple[str, ...] = ()
     dirty: tuple[str, ...] = ()
     overlooked: tuple[tuple[str, str], ...] = ()
     summary: str = ""
@@ -80,6 +82,7 @@ def _decode(fields: Mapping[str, Any]) -> Staging:
         set_aside=tuple(IndexEntry(**row) for row in fields["set_aside"]),
         before=None if before is None else tuple(before),
         contents=_pairs(fields.get("contents", ())),
+        earlier=tuple(fields.get("earlier", ())),
         dirty=tuple(fields.get("dirty", ())),
         overlooked=_pairs(fields.get("overlooked", ())),
         summary=fields["summary"],

@@ -29,20 +29,20 @@ def judge_completion(plan: Plan) -> Event:
         return Event.YES
     if plan.loop is not None and plan.loop.raised is not None:
         event = _offer_to_try_again(plan, plan.loop.raised)
-        if event is not Event.YES:
+        if event is not None:
             return event
     lines = [*_feedback(plan), *_outcome(plan), _todos(plan, todos), messages.ASK_COMPLETE]
     return _answer(plan, "\n".join(lines)) or Event.NO
 
 
-def _offer_to_try_again(plan: Plan, error: CodeCommitError) -> Event:
-    """Ask whether the loop goes on after an error of the service; YES means that it does not."""
+def _offer_to_try_again(plan: Plan, error: CodeCommitError) -> Event | None:
+    """Ask whether the loop goes on after an error of the service; return None if it does not."""
     question = plan.fill(messages.TRY_AGAIN_OR_WORDS, error=described_error(error))
     match _answer(plan, "\n".join([*_feedback(plan), question])):
         case Event.YES | None:
             return Event.NO
         case Event.NO:
-            return Event.YES
+            return None
         case event:
             return event
 

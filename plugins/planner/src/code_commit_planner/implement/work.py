@@ -36,7 +36,7 @@ def coach_and_player(plan: Plan) -> Event:
     # The history lacks it if a recovery was skipped and the work turned out to be incomplete.
     _record_start(plan, since)
     plan.recovering = False
-    plan.work.resume(killed=plan.killed)
+    plan.work.resume()
     task = Task(plan.work, requirements_of(plan), head=plan.head)
     turns = plan.run.options.max_turns
     so_far = read_progress(plan.run.state, task.requirements)

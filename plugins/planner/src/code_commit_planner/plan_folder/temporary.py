@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -73,9 +73,11 @@ LEFT_BY_COMMANDS = [
     r".svelte-kit/",
     r".gradle/",
     r".eggs/",
-    r"vendor/bundle/",
     r"*.tsbuildinfo",
 ]
+
+_USUAL = "\n".join(TEMPORARY)
+_WITH_LEFT = "\n".join([*TEMPORARY, *LEFT_BY_COMMANDS])
 
 
 def is_temporary(path: str, *, left_by_command: bool = False) -> bool:
@@ -83,13 +85,18 @@ def is_temporary(path: str, *, left_by_command: bool = False) -> bool:
 
     With `left_by_command`, also whether it looks like what a build leaves.
     """
-    return _temporary(left_by_command).match_file(path.casefold())
+    *folders, name = path.casefold().split("/")
+    patterns = _WITH_LEFT if left_by_command else _USUAL
+    return any(_matches(f"{folder}/", patterns) for folder in folders) or _matches(name, patterns)
+
+
+@lru_cache(maxsize=10_000)  # there may be 100,000 paths, of few names
+def _matches(name: str, patterns: str) -> bool:
+    return _spec(patterns).match_file(name)
 
 
 @cache
-def _temporary(left_by_command: bool) -> GitIgnoreSpec:  # noqa: FBT001 - of `cache`
+def _spec(patterns: str) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec
 
-    if left_by_command:
-        return GitIgnoreSpec.from_lines([*TEMPORARY, *LEFT_BY_COMMANDS])
-    return GitIgnoreSpec.from_lines(TEMPORARY)
+    return GitIgnoreSpec.from_lines(patterns.split("\n"))

@@ -20,7 +20,7 @@ _FILE = "original-requirements.json"
 def kept_original(plan: Plan, text: str) -> Iterator[None]:
     """Put back the section of original requirements in `text` if the block removes some of it.
 
-    After a kill in the block, `put_back_after_kill` does that.
+    After a kill in the block, the next start does that.
     """
     save_json(_file(plan), {"original": original_of(text)})
     try:

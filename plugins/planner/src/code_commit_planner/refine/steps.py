@@ -36,7 +36,8 @@ def prompt_for_requirements(plan: Plan) -> Event:
     Text typed before Enter goes to the planner.
     """
     _remove_todo(plan)
-    put_back_original(plan)
+    if plan.folder.read(NEW) is not None:
+        put_back_original(plan)  # after a kill
     question = plan.fill(messages.REFINE)
     answer = ask_for_words(plan.run, question, ("", "quit"), _AT_PROMPT, empty=Event.GO)
     if isinstance(answer, str):
@@ -77,8 +78,8 @@ def _show_changes(plan: Plan, before: str, after: str) -> None:
     """Show how the planner changed the requirements."""
     from difflib import unified_diff
 
-    diff = unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm="")
-    lines = [line for line in diff if not line.startswith(("--- ", "+++ ", "@@"))]
+    diff = list(unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm=""))
+    lines = [line for line in diff[2:] if not line.startswith("@@")]  # without the names of files
     if lines:
         shown = listed(lines, at_most=_CHANGED_LINES)
         plan.say(f"{messages.CHANGED_REQUIREMENTS}\n{shown}")

@@ -40,8 +40,8 @@ def build_alone(run: Run) -> Result:
     so_far = read_progress(run.state, requirements)
     if so_far.has_begun:
         say_resumed(run, so_far)
-    work = Work(run, REQUIREMENTS)
-    work.resume(so_far.requirements, killed=was_killed_in_command(run.state))
+    work = Work(run, REQUIREMENTS, killed=was_killed_in_command(run.state))
+    work.resume(so_far.requirements)
     task = Task(work, requirements, builds=True)
     result = build(run, toolbox, task, max_turns=run.options.max_turns, so_far=so_far)
     files = work.changes().files

@@ -42,7 +42,7 @@ def chat(run: Run) -> Result:
 
     The conversation continues from turn to turn. First offer to continue an interrupted one.
     """
-    session = _Session(run, open_toolbox(run), begun=run.checkpoint())
+    session = _Session(run, open_toolbox(run))
     # A missing key is reported now, not after the first words.
     show_models(run, {"player": run.model("player")})
     history = _offer_to_continue(run)
@@ -70,11 +70,11 @@ def chat(run: Run) -> Result:
 
 @dataclass(slots=True)
 class _Session:
-    """A chat that began at the checkpoint `begun`, with its number of turns."""
+    """A chat with its number of turns. The first one began at the checkpoint `begun`."""
 
     run: Run
     toolbox: Toolbox
-    begun: str
+    begun: str = ""
     turns: int = 0
 
     def ask(self, question: str) -> str | Event:
@@ -88,7 +88,7 @@ class _Session:
             if answer is None or not answer.strip():
                 continue
             if answer.strip().casefold() == "diff":
-                show_diff(run, self._changes())
+                self._show_diff()
             elif event is None and not is_words(answer):  # a wrong key
                 show(run, messages.NOT_UNDERSTOOD, choices="in your own words, 'diff' or 'quit'")
             else:
@@ -102,6 +102,7 @@ class _Session:
             QuitAtError: the person quit.
         """
         run = self.run
+        self.begun = self.begun or run.checkpoint()
         while True:
             try:
                 return work(
@@ -122,14 +123,24 @@ class _Session:
 
     def ended(self, event: Event) -> Result:
         """Show the changed files, and return the result of a chat that the person ended."""
-        files = self._changes().files
+        changes = self._changes()
+        files = changes.files if changes else ()
         show_files(self.run, files)
         data = {"turns": self.turns, "files": files_data(files)}
         if event is Event.QUIT:
             return Result(Outcome.REACHED, f"quit after {count_of(self.turns, 'turn')}", data)
         return Result(Outcome.NOT_REACHED, fill(messages.INPUT_ENDED, state="prompt"), data)
 
-    def _changes(self) -> Changes:
+    def _show_diff(self) -> None:
+        if (changes := self._changes()) is None:
+            show(self.run, messages.NOTHING_CHANGED)
+        else:
+            show_diff(self.run, changes)
+
+    def _changes(self) -> Changes | None:
+        """Return what the player changed; None before the first turn."""
+        if not self.begun:
+            return None
         return Changes(self.run, self.run.changes_since(self.begun))
 
 

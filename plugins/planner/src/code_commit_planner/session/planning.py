@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from code_commit.plugin_api import FileDiff, Outcome, Result, Run, StateEntered, count_of
 from code_commit_planner.agents.changes import files_data, show_files
+from code_commit_planner.agents.running_command import was_killed_in_command
 from code_commit_planner.agents.work_done import Work
 from code_commit_planner.complete.commit import commit, rename, stage
 from code_commit_planner.complete.review import offer_commit_again, review_staged
@@ -62,7 +63,8 @@ def run_plan(run: Run) -> Result:
     if not run.options.no_git:
         repository = Repository(run, hooks=run.settings.commit_hooks)
     toolbox = open_toolbox(run, todo=TODO)
-    plan = Plan(run, PlanFolder(run), toolbox, repository, Work(run, CURRENT))
+    work = Work(run, CURRENT, killed=was_killed_in_command(run.state))
+    plan = Plan(run, PlanFolder(run), toolbox, repository, work)
     state = State.STARTUP
     previous = state
     while state not in FINAL:
@@ -81,9 +83,10 @@ def run_plan(run: Run) -> Result:
 
 def _files(plan: Plan) -> Sequence[FileDiff]:
     """Return the files that the agents changed in this session, or in work that it continued."""
+    files = dict(plan.files)
     if plan.loop is not None:
-        return list({**plan.files, **plan.work.by_path()}.values())
-    return list(plan.files.values())
+        files |= {file.path: file for file in plan.work.changes().files}
+    return list(files.values())
 
 
 def _summarize(plan: Plan, files: Sequence[FileDiff]) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from code_commit.plugin_api import MessageLogged
-from code_commit_planner.agents.running_command import (
-    read_running_command,
-    was_killed_in_command,
-)
+from code_commit_planner.agents.running_command import read_running_command
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.answers import YES_OR_NO, ask
 from code_commit_planner.dialog.models import show_models
@@ -26,7 +23,6 @@ def startup(plan: Plan) -> Event:
     show_models(plan.run, models)
     plan.say(messages.HOW_TO_TYPE)
     command = read_running_command(plan.run.state)
-    plan.killed = was_killed_in_command(plan.run.state)
     if command is not None and command.agent == "planner":
         plan.say(messages.KILLED_PLANNER)
     if plan.repository is None:
