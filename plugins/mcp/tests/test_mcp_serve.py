@@ -92,7 +92,10 @@ def test_each_workflow_is_a_tool(served) -> None:
     properties = tools["committing_code"].input_schema["properties"]
     assert {"query", "dry_run", "repairs", "model", "max_cost", "on_failure"} <= properties.keys()
     assert not {"sandbox", "disable_plugin", "json", "debug", "query_file"} & properties.keys()
-    assert (properties["files"]["type"], properties["files"]["items"]) == ("array", {"type": "string"})
+    assert (properties["files"]["type"], properties["files"]["items"]) == (
+        "array",
+        {"type": "string"},
+    )
     assert tools["list_runs"].annotations.read_only_hint
     assert tools["committing_code"].annotations.destructive_hint
 
