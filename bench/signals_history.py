@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from code_commit_acceptance.file_change import FileChange
@@ -33,7 +32,7 @@ def main() -> None:
     for path in arguments.paths:
         counts = count(path, arguments.commits, show=arguments.show)
         total += counts
-        print(row(path.parent.name if path.name == "repo" else path.name, counts))
+        print(row(path.name, counts))
     print(row("all", total))
 
 
@@ -42,7 +41,7 @@ def count(repository: Path, commits: int, *, show: bool) -> Counter[str]:
     counts: Counter[str] = Counter()
     listing = git(repository, "log", "--no-merges", "--format=%H", f"-{commits}", "HEAD")
     for commit in listing.decode().split():
-        changes = list(changes_of(repository, commit))
+        changes = changes_of(repository, commit)
         if not any(change.language for change in changes):
             continue
         counts["commits"] += 1
@@ -55,26 +54,42 @@ def count(repository: Path, commits: int, *, show: bool) -> Counter[str]:
     return counts
 
 
-def changes_of(repository: Path, commit: str) -> Iterator[FileChange]:
-    """Yield the changed files of a commit; none for the first one."""
-    if not git(repository, "rev-parse", "--quiet", "--verify", f"{commit}^", check=False):
-        return
-    options = ("-r", "-z", "--no-renames")
-    raw = git(repository, "diff-tree", *options, f"{commit}^", commit)
+def changes_of(repository: Path, commit: str) -> list[FileChange]:
+    """Return the changed files of a commit; none for the first one, and where a file is missing."""
+    parent = f"{commit}^"
+    if not git(repository, "rev-parse", "--quiet", "--verify", parent, check=False):
+        return []
+    raw = git(repository, "diff-tree", "-r", "-z", "--no-renames", parent, commit)
     fields = raw.decode("utf-8", "surrogateescape").split("\0")
+    blobs: dict[str, tuple[str, str]] = {}
     for head, path in zip(fields[::2], fields[1::2], strict=False):
         old_mode, new_mode, old, new, _ = head.removeprefix(":").split(" ")
         if not _LINKS & {old_mode, new_mode}:
-            yield FileChange(path, content(repository, old), content(repository, new))
+            blobs[path] = (old, new)
+    contents = read_blobs(repository, {blob for pair in blobs.values() for blob in pair})
+    if any(blob not in contents for pair in blobs.values() for blob in pair):
+        return []
+    return [FileChange(path, contents[old], contents[new]) for path, (old, new) in blobs.items()]
 
 
-def content(repository: Path, blob: str) -> bytes | None:
-    return git(repository, "cat-file", "blob", blob) if blob.strip("0") else None
+def read_blobs(repository: Path, names: set[str]) -> dict[str, bytes | None]:
+    """Return the blobs that are there; the name of zeros is that of no file."""
+    none = {name for name in names if not name.strip("0")}
+    contents: dict[str, bytes | None] = dict.fromkeys(none)
+    wanted = "".join(f"{name}\n" for name in sorted(names - none))
+    output = git(repository, "cat-file", "--batch", stdin=wanted.encode())
+    while output:
+        header, _, output = output.partition(b"\n")
+        name, _, size = header.decode().partition(" blob ")
+        if size:
+            contents[name] = output[: int(size)]
+            output = output[int(size) + 1 :]
+    return contents
 
 
-def git(repository: Path, *arguments: str, check: bool = True) -> bytes:
+def git(repository: Path, *arguments: str, check: bool = True, stdin: bytes = b"") -> bytes:
     command = ["git", "-C", str(repository), *arguments]
-    return subprocess.run(command, check=check, capture_output=True).stdout
+    return subprocess.run(command, check=check, input=stdin, capture_output=True).stdout
 
 
 def row(name: str, counts: Counter[str]) -> str:

@@ -4,6 +4,7 @@ files.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -223,11 +224,16 @@ def test_the_example_proposes_the_change(runner, project, server, tmp_path) -> N
     project.git("clone", "-q", "--bare", str(project.root), str(origin))
     project.git("clone", "-q", str(origin), str(copy))
     shutil.copytree(job.outputs["run-folder"], temporary / "run")
+    run_json = temporary / "run/run.json"
+    document = json.loads(run_json.read_bytes())
+    document["data"]["acceptance"] = {"trailers": {"Signals": "none", "Reviewed-By": "$(touch owned)"}}
+    run_json.write_text(json.dumps(document))
     tools.mkdir()
     (tools / "gh").write_text(f'#!/bin/sh\nprintf "<%s>" "$@" >> {tmp_path}/gh\n', "utf-8")
     (tools / "gh").chmod(0o755)
     [step] = [step for step in WORKFLOW["jobs"]["propose"]["steps"] if "run" in step]
     query = "Make it good.\n\n$(touch owned) `touch owned`"
+    message = f"{query}\n\nSignals: none\nReviewed-By: $(touch owned)"
     environ = project.environment(
         {"RUNNER_TEMP": str(temporary), "QUERY": query, "BRANCH": "code-commit/7", "GH_TOKEN": "t"}
     )
@@ -240,7 +246,7 @@ def test_the_example_proposes_the_change(runner, project, server, tmp_path) -> N
     log = ["git", "log", "-1", "--format=%B", "code-commit/7"]
     assert (
         subprocess.run(log, cwd=origin, capture_output=True, text=True, check=True).stdout.strip()
-        == query
+        == message
     )
     show = ["git", "show", "code-commit/7:a.txt"]
     assert (
@@ -249,7 +255,7 @@ def test_the_example_proposes_the_change(runner, project, server, tmp_path) -> N
     )
     assert (tmp_path / "gh").read_text("utf-8") == (
         "<auth><setup-git><pr><create><--head><code-commit/7><--title><Make it good.><--body><"
-        + query
+        + message
         + ">"
     )
     assert not list(tmp_path.rglob("owned"))

@@ -42,6 +42,9 @@ def test_the_change_is_pushed_as_a_branch(project):
         == "M\ta.txt\nD\tgone.txt\nA\tmade.txt\n"
     )
     assert pushed(project, "show", f"{branch}:a.txt") == "new\n"
+    message = pushed(project, "log", "-1", "--format=%B", branch)
+    assert message.startswith("3 files changed, the build passes\n\nSignals: none\n")
+    assert "\nTests-Of-Before: not needed\n" in message
 
 
 def test_the_users_branch_and_index_stay_unchanged(project):

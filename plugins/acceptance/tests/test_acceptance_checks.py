@@ -60,9 +60,14 @@ class Shop:
     plugins: Path
 
     def change(
-        self, *answers: str, settings: str = "", arguments: tuple[str, ...] = ()
+        self,
+        *answers: str,
+        settings: str = "",
+        providers: str = "",
+        arguments: tuple[str, ...] = (),
     ) -> Finished:
-        model = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\n'
+        model = f'[providers]\n{providers}default_provider = "scripted.default"\n'
+        model += "[providers.scripted.default]\n"
         section = f"[plugins.acceptance]\n{settings}\n" if settings else ""
         config = f"{model}replies = {json.dumps(answers)}\n{section}"
         self.project.write({"agent-config/config.toml": config})
@@ -223,14 +228,6 @@ def test_a_build_that_rewrites_snapshots_is_told(shop):
     assert shop.project.read("tests/a.snap") == BROKEN
 
 
-def test_a_person_who_edits_a_test_meanwhile_loses_nothing(shop):
-    edit = f"echo '# mine' >>{TESTS}\n"
-    shop.project.write({"build.sh": f"(sleep 0; {edit.strip()}) \n"})
-    finished = shop.change(WEAKENED)
-    assert finished.exit_code == 0, finished.stderr
-    assert shop.project.read(TESTS).startswith(WEAKER)
-
-
 def test_flags_need_the_plugin(shop):
     for flags in (("--review",), ("--allow-tests", "tests")):
         disabled = ("--disable-plugin", "acceptance", *flags)
@@ -321,3 +318,13 @@ def test_a_long_diff_is_cut_file_by_file_and_told(shop):
 )
 def test_a_verdict_has_one_form(text, verdict):
     assert read_verdict(text) == verdict
+
+
+def test_a_reviewer_without_a_key_ends_the_run_before_the_first_call(shop):
+    for settings, arguments in (("review = true", ()), ("review = false", ("--review",))):
+        finished = shop.change(
+            GOOD, settings=settings, arguments=arguments, providers='reviewer = "openai.default"\n'
+        )
+        assert finished.exit_code == 3, finished.stderr
+        assert "asking scripted" not in finished.stderr
+        assert "price / 5" not in shop.project.read("price.py")

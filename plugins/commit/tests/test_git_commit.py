@@ -89,7 +89,8 @@ def test_the_message_names_query_run_and_model(change):
     finished = change([GOOD], "--commit", "--json", "--query", query)
     run = change.project.run_folder.name
     expected = f"Let greet take\n\na list.\n\nCode-Commit-Run: {run}\nModel: scripted\n"
-    assert change.project.git("log", "-1", "--format=%B").rstrip() == expected.rstrip()
+    message = change.project.git("log", "-1", "--format=%B")
+    assert message.startswith(expected), "lines of acceptance checks may follow"
     assert change.project.git("log", "-1", "--format=%an <%ae>") == "Ada <ada@example.org>\n"
     end = finished.events[-1]["data"]["data"]
     assert end["committed"] == change.project.git("rev-parse", "HEAD").strip()

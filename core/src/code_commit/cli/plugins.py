@@ -13,6 +13,14 @@ from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugins.registry import Registry
 
+_OFFERS = {
+    "path_rules": "path rules",
+    "model_layers": "model layers",
+    "acceptance": "acceptance checks",
+    "log_sinks": "log sinks",
+    "after_run": "after run",
+}
+
 
 def plugins_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `plugins`."""
@@ -68,6 +76,4 @@ def _row(plugin: Plugin, registry: Registry) -> dict[str, Any]:
 def _offers(row: Mapping[str, Any]) -> Iterator[str]:
     for kind in ("provider", "workflow", "command"):
         yield from (f"{kind} {name}" for name in row[f"{kind}s"])
-    for hook in ("path_rules", "model_layers", "log_sinks", "after_run"):
-        if f"code_commit_{hook}" in row["hooks"]:
-            yield hook.replace("_", " ")
+    yield from (offer for hook, offer in _OFFERS.items() if f"code_commit_{hook}" in row["hooks"])

@@ -29,6 +29,17 @@ _TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,63}")
 _ENDS_RUN = (Interrupted, KeyboardInterrupt, LimitReached, ProviderFailed)
 
 
+def require_models(run: ProjectRun) -> None:
+    """Make the models that checks ask in each run, if the workflow has their roles.
+
+    Raises:
+        NotReady: a key is missing.
+    """
+    for _, check in run.checks:
+        for role in set(check.roles).intersection(run.plan.workflow.optional_roles):
+            run.model(role)
+
+
 def accept(run: ProjectRun, submission: Submission) -> Verdict:
     """Ask each check in turn, until one refuses; return their verdicts as one.
 

@@ -26,6 +26,7 @@ from code_commit.plugin_api.run_json import describe_cost
 from code_commit.plugins.code import checked_result
 from code_commit.plugins.host import AFTER_RUN, PluginHost
 from code_commit.plugins.registry import Registry
+from code_commit.run.acceptance import require_models
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.put_back import take_killed_trials
@@ -99,6 +100,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                 for text in take_killed_trials(workspace):
                     log.add_warning(text)
             run = assemble_run(plan, registry, workspace, keys, log, services)
+            require_models(run)
             with _clean_up(run, state, stack), STOP.calling(run.end_calls_and_processes):
                 value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(

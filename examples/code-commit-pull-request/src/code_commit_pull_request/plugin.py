@@ -20,5 +20,12 @@ def code_commit_after_run(settings: Any, run: Run, ending: Ending) -> str | None
         return None
     from code_commit_pull_request.branch import push_branch
 
-    branch = push_branch(run, settings.remote, ending.summary)
+    branch = push_branch(run, settings.remote, message(ending))
     return f"pushed to {settings.remote}: {branch}" if branch else None
+
+
+def message(ending: Ending) -> str:
+    """Return the message of the commit: the summary, and what acceptance checks say."""
+    trailers = ending.data.get("acceptance", {}).get("trailers", {})
+    facts = "".join(f"{name}: {text}\n" for name, text in trailers.items())
+    return f"{ending.summary}\n\n{facts}".strip()

@@ -24,8 +24,9 @@ def code_commit_acceptance(settings: AcceptanceSettings) -> list[AcceptanceCheck
     from code_commit_acceptance.checks import Checks
 
     checks = Checks(settings)
+    reviewers = ("reviewer",) if settings.review else ()
     return [
         AcceptanceCheck("signals", checks.judge_signals),
         AcceptanceCheck("tests-of-before", checks.judge_by_tests_of_before),
-        AcceptanceCheck("review", checks.judge_by_review),
+        AcceptanceCheck("review", checks.judge_by_review, roles=reviewers),
     ]

@@ -18,6 +18,8 @@ VARIABLE = "CODE_COMMIT_TESTS_OF_BEFORE"
 _LARGEST = 1024 * 1024  # bytes of a shared file whose parts are told apart
 _LONGEST = 200  # characters of a line of the build
 _NAMED = 10  # paths in one message
+_WORD = re.compile(r"\w+")
+_WORDS = 3  # of a line that says more than "FAILURES"
 _ERROR = re.compile(r"(?i)\berrors?\b|\bfail(?:ed|ure|ures|s)?\b|\bassert\w*|\bpanic|exception|^E ")
 
 
@@ -137,7 +139,7 @@ def _read(run: Run, path: str) -> bytes | None:
 def first_error(build: ProcessResult) -> str:
     """Return the first line of a build's output that tells of an error, or how it ended."""
     lines = build.output.decode("utf-8", "replace").splitlines()
-    errors = (line for line in lines if _ERROR.search(line))
+    errors = (line for line in lines if _ERROR.search(line) and len(_WORD.findall(line)) >= _WORDS)
     return shorten(next(errors, f"build.sh {build.ending}").strip(), _LONGEST)
 
 

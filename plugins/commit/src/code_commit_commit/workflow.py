@@ -50,6 +50,8 @@ def commit(run: Run) -> Result:
     start = begin(run)
     prompt, seen = start.prompt, start.seen
     model = run.model()
+    if run.options.review:
+        run.model("reviewer")  # a missing key ends the run before the first call
     git = _git_commit(run, start.context.query, model.name)
     warn_of_uncommitted_changes(run)
     if run.settings.build_untouched == "before":
