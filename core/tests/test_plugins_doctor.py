@@ -495,3 +495,61 @@ def test_a_distribution_that_depends_on_the_host_and_registers_nothing_is_named(
     finished = project.command("plugins", "doctor", plugins=[folder])
     assert finished.exit_code == 1
     assert "it depends on code-commit and registers no plugin" in finished.stdout
+
+
+ITEMS = """
+from code_commit.plugin_api import hookimpl
+from code_commit_commit.hooks import Context, ResponseFormat
+
+
+def choose(request):
+    pass
+
+
+def related(request, failure, changed):
+    pass
+
+
+async def slow(request):
+    pass
+
+
+def lazy(request):
+    yield
+
+
+@hookimpl(optionalhook=True)
+def code_commit_contexts(settings):
+    return [{context}]
+
+
+@hookimpl(optionalhook=True)
+def code_commit_formats():
+    return [{format}]
+"""
+CONTEXT = 'Context("sound", "x", choose, related)'
+FORMAT = 'ResponseFormat("sound", "x", "y", lambda text, tree: ())'
+WRONG_ITEMS = {
+    "a record of another kind": (FORMAT, FORMAT, "code_commit_contexts", "must give Contexts, not"),
+    "an empty name": ('Context("", "x", choose)', FORMAT, "code_commit_contexts", "is empty"),
+    "no function": ('Context("a", "x", "y")', FORMAT, "code_commit_contexts", "choose of a is not callable"),
+    "an async function": ('Context("a", "x", slow)', FORMAT, "code_commit_contexts", "choose of a is async"),
+    "a generator": ('Context("a", "x", lazy)', FORMAT, "code_commit_contexts", "contains `yield`"),
+    "too few arguments": (CONTEXT, 'ResponseFormat("a", "x", "y", choose)', "code_commit_formats", "parse of a is called with 2 arguments"),
+    "wrong optional function": ('Context("a", "x", choose, choose)', FORMAT, "code_commit_contexts", "related of a is called with 3 arguments"),
+    "a hook that fails": ("1 / 0", FORMAT, "code_commit_contexts", "ZeroDivisionError"),
+}  # fmt: skip
+
+
+def test_what_plugins_give_for_the_hooks_of_others_is_examined(project, tmp_path):
+    pytest.importorskip("code_commit_commit")
+    install_plugin(tmp_path, "sound", ITEMS.format(context=CONTEXT, format=FORMAT))
+    for number, (context, response_format, _, _) in enumerate(WRONG_ITEMS.values()):
+        code = ITEMS.format(context=context, format=response_format)
+        install_plugin(tmp_path, f"wrong{number}", code)
+    document = project.command("plugins", "doctor", "--json", plugins=[tmp_path]).document
+    assert findings(document, "sound")[0] == []
+    for number, (_, _, stage, words) in enumerate(WRONG_ITEMS.values()):
+        [problem] = findings(document, f"wrong{number}")[0]
+        assert problem["stage"] == stage
+        assert words in problem["error"]

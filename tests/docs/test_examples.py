@@ -247,7 +247,7 @@ def test_the_steps_of_the_readme_make_a_change(tmp_path: Path) -> None:
         )
         requests = server.requests
     assert completed.returncode == 0, completed.stderr
-    assert "build.sh passed in " in completed.stderr
+    assert "build.sh passed: 1 test" in completed.stderr
     assert [request.headers["x-goog-api-key"] for request in requests] == [KEY] * 3
     assert f"--- greeting.py ---\n{GREETING}" in requests[0].prompt
     assert "take a list of names as well" in requests[0].prompt

@@ -29,6 +29,10 @@ PLUGINS = {
     "own-hooks.md": "advice",
     "model-layer.md": "cache",
     "rate-limit.md": "rate-limit",
+    "instructions.md": "conventions",
+    "context.md": "branch",
+    "response-format.md": "json-files",
+    "acceptance-check.md": "changelog",
 }
 
 Command = Callable[..., subprocess.CompletedProcess[str]]

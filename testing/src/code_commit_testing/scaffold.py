@@ -22,20 +22,22 @@ from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST_NAME = 30
+_WORKFLOW = "code-commit-commit"  # whose hooks the plugin imports
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of plugin.
 
-    It has its words in a text, how to use it, an example of its settings, and its entry point
-    group.
+    It has its words in a text, how to use it, an example of its settings, its entry point group,
+    and a distribution that it needs.
     """
 
     words: str
     usage: str = "code-commit"
     setting: str = ""
     group: str = "code_commit"
+    needs: str = ""
 
 
 KINDS: Mapping[str, Kind] = {
@@ -45,6 +47,10 @@ KINDS: Mapping[str, Kind] = {
     "rule": Kind("path rule", setting="max_bytes = 20000", group="code_commit.path_rules"),
     "layer": Kind("model layer", setting="max_calls = 10"),
     "sink": Kind("log sink", setting='file = "~/runs.tsv"'),
+    "instructions": Kind("section of the prompt", setting='file = "docs/conventions.md"'),
+    "context": Kind("context", "code-commit --context new-name", 'folder = "lib"', needs=_WORKFLOW),
+    "format": Kind("response format", "code-commit --format new-name", needs=_WORKFLOW),
+    "check": Kind("acceptance check", setting="max_files = 5"),
 }
 
 
@@ -98,7 +104,9 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
     if facts.setting:
         table = f"```toml\n[plugins.new-name]\n{facts.setting}\n```"
         settings = f"\nIts settings are in `agent-config/config.toml`:\n\n{table}\n"
+    needs = f'"{facts.needs}>=VERSION", ' if facts.needs else ""
     words = {
+        "NEEDS": needs,
         "KIND": facts.words,
         "USAGE": facts.usage,
         "SETTINGS\n": settings,

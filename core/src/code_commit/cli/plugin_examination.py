@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from code_commit.cli.arguments import field_of, is_selector
 from code_commit.cli.host import command_parser
+from code_commit.cli.item_examination import faults_of_item
 from code_commit.cli.wire_examination import GENERATOR, class_name, faults_of_provider
 from code_commit.config.addresses import address_of
 from code_commit.config.loading import Settings
@@ -32,6 +33,7 @@ from code_commit.plugin_api import (
     ProviderDefinition,
     UsageError,
     WorkflowDefinition,
+    hookspecs,
 )
 from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugin_api.sync_result import require_sync
@@ -270,6 +272,8 @@ def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings
     hooks = plugin_host.hooks_of(plugin)
     for hook in hooks:
         if hook not in CODE:
+            for fault in _faults_of_other_hook(plugin_host, plugin, hook, arguments):
+                yield hook, fault
             continue
         collected = collect_objects(plugin_host, hook, arguments, only=plugin)
         objects = [hook_object for _, hook_object in collected]
@@ -285,6 +289,20 @@ def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings
     for hook in hooks:
         if hook not in failed and is_async(getattr(plugin.code, hook, None)):
             yield hook, "it is async; use a plain function"
+
+
+def _faults_of_other_hook(
+    plugin_host: PluginHost,
+    plugin: Plugin,
+    hook: str,
+    arguments: Any,
+) -> Iterator[str]:
+    """Find what is wrong with what the plugin gives for a hook that a plugin specifies."""
+    specification = plugin_host.specification_of(hook)
+    if specification is None or specification.namespace is hookspecs:
+        return
+    for _, item in plugin_host.collect(hook, arguments, only=plugin):
+        yield from faults_of_item(specification, item)
 
 
 def _failed_stages(plugin_host: PluginHost, plugin: Plugin) -> list[str]:

@@ -127,6 +127,11 @@ class PluginHost:
                     self.reject(plugin, hook, error)
                 yield from ((plugin, result) for result in results)
 
+    def specification_of(self, hook: str) -> Any:
+        """Return the specification of a hook, or None if no plugin declares it."""
+        caller = getattr(self._manager.hook, hook, None)
+        return caller.spec if caller else None
+
     def require_hook(self, hook: str) -> None:
         """Check that no implementation of `hook` has failed.
 

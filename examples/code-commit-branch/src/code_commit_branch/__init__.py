@@ -1,0 +1,1 @@
+"""Shows code-commit the files that changed on a branch."""

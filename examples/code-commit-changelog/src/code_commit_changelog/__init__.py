@@ -1,0 +1,1 @@
+"""Lets code-commit accept a change only with a news fragment."""

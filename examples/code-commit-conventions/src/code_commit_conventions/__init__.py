@@ -1,0 +1,1 @@
+"""Adds AGENTS.md to the prompts of code-commit."""

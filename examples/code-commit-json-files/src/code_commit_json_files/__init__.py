@@ -1,0 +1,1 @@
+"""A response format of code-commit: a JSON object of files."""

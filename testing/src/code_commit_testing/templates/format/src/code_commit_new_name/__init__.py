@@ -1,0 +1,1 @@
+"""A KIND for code-commit."""
