@@ -226,7 +226,9 @@ def test_the_example_proposes_the_change(runner, project, server, tmp_path) -> N
     shutil.copytree(job.outputs["run-folder"], temporary / "run")
     run_json = temporary / "run/run.json"
     document = json.loads(run_json.read_bytes())
-    document["data"]["acceptance"] = {"trailers": {"Signals": "none", "Reviewed-By": "$(touch owned)"}}
+    document["data"]["acceptance"] = {
+        "trailers": {"Signals": "none", "Reviewed-By": "$(touch owned)"}
+    }
     run_json.write_text(json.dumps(document))
     tools.mkdir()
     (tools / "gh").write_text(f'#!/bin/sh\nprintf "<%s>" "$@" >> {tmp_path}/gh\n', "utf-8")
