@@ -175,6 +175,7 @@ def test_a_prompt_that_cannot_fit_is_refused_within_80_mb(tmp_path, case):
     project = Project.create(tmp_path)
     text = f"--- src/a.py ---\n{LINE * (50_000_000 // len(LINE))}"
     project.write({path: text} if path else _large_files(project, len(text)))
+    project.write({"agent-config/config.toml": '[plugins.commit]\ncontext = "all"\n'})
     model = () if case == "doctor" else ("--model", "gpt-5")
     exit_code, megabytes, stderr = peak(project, *arguments, *model)
     assert exit_code == 3, stderr
@@ -191,7 +192,8 @@ def test_the_estimate_of_one_text_is_the_same_everywhere(tmp_path):
     printed = json.loads(project.command("rollup", "--json").stdout)["tokens"]
     assert printed == estimate_tokens(project.read("agent-config/codeRollup.txt"))
     project.write({"src/0.py": "é界🚀;{}[]=-\n" * 3000})  # the run collects the code again
-    refused = project.command("--query", "Do it.", "--model", "gpt-4o", environ=KEYS)
+    arguments = ("--query", "Do it.", "--model", "gpt-4o", "--context", "all")
+    refused = project.command(*arguments, environ=KEYS)
     collected = re.search(r"collected the code again, .* about ([\d,]+) tokens", refused.stderr)
     assert collected
     prompt = re.search(r"the prompt has about ([\d,]+) tokens", refused.stderr)
