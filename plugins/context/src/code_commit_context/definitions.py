@@ -1,7 +1,7 @@
 """Find the names that a file defines, for its line in the map.
 
 One pattern for all languages, and no parser: parsers are native code, which a hostile file could
-crash, and take much longer. A name that is missed, or one too many, costs little.
+crash. A name that is missed, or one too many, costs little.
 """
 
 from __future__ import annotations
