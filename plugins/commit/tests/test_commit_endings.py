@@ -301,7 +301,8 @@ def test_the_result_is_the_difference_between_start_and_end(
     finished = change(answers)
     assert finished.exit_code == 0, finished.stderr
     assert change.result() == {"written": written, "deleted": deleted}
-    assert f"{summary}\nhint: " in finished.stderr
+    assert f"\n{summary}\n" in finished.stderr
+    assert "\nhint: `code-commit runs diff`" in finished.stderr
 
 
 def test_the_deletion_of_an_absent_file_is_no_change(change):
