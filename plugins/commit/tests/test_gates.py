@@ -270,6 +270,24 @@ def test_a_plain_command_of_a_workflow_tests_the_project(tmp_path, project_with,
     assert ("$python -m pytest\n" in script) is not is_used
 
 
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("pip install -e '.[ci]' -r needs.txt", "-e '.[ci]' -r needs.txt"),
+        ("python -m pip install -r needs.txt --index-url https://x", "-e . pytest"),
+        ("pip install -r gone.txt", "-e . pytest"),
+        ("pip install tool @ https://x", "-e . pytest"),
+    ],
+)
+def test_the_pipeline_says_what_pip_installs(tmp_path, project_with, line, arguments):
+    workflow = WORKFLOW.format(**PLAIN).replace("pip install -e '.[ci]' -r needs.txt", line)
+    files = {**PYTHON, "needs.txt": "pytest\n", ".github/workflows/ci.yml": workflow}
+    project = project_with(tmp_path / "p", files)
+    project.write({"build.sh": "echo No module named x; exit 1\n"})
+    step = f"Next: python3 -m venv .venv && .venv/bin/pip install {arguments}\n"
+    assert project.command("init").stderr.endswith(step)
+
+
 GITLAB = """\
 .hidden: &base
   script: [pytest hidden]
@@ -418,6 +436,17 @@ class _OneFile:
         return self.text
 
 
+SHELL = st.text("pytest $`|&;<>()'\"\\#~*{}\n\x1b\u2028", max_size=30)
+
+
+@given(SHELL)
+def test_a_plain_line_has_nothing_for_a_shell(run):
+    workflow = WORKFLOW.format(**{**PLAIN, "run": json.dumps(f"pytest {run}")})
+    for step in find_pipeline(_OneFile(workflow)).steps:
+        if step.plain:
+            assert not set(step.line) & set("$`|&;<>#~*\n\x1b")
+
+
 YAML = st.recursive(
     st.none() | st.booleans() | st.text(max_size=20) | st.just("pytest"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["jobs", "on", "push", "test", "steps", "run", "env", "runs-on"]), inner, max_size=4),
@@ -426,9 +455,8 @@ YAML = st.recursive(
 
 
 @given(st.one_of(YAML.map(json.dumps), st.text(max_size=60), st.just("[" * 9000)))
-def test_no_workflow_breaks_its_reader_and_a_plain_line_has_nothing_for_a_shell(text):
+def test_no_workflow_breaks_its_reader(text):
     pipeline = find_pipeline(_OneFile(text))
-    for step in pipeline.steps:
-        if step.plain:
-            assert not set(step.line) & set("$`|&;<>\n")
     pipeline.not_understood()
+    pipeline.tests("Python")
+    pipeline.pip_arguments()
