@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from code_commit_commit.prompts import system_prompt
 from code_commit_testing import install_plugin
 
 BAD, GOOD = "^^^a.txt\nbad\n^^^end\n", "^^^a.txt\ngood\n^^^end\n"
-README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
-APPEND = README.partition("## Response formats")[2].partition("```python\n")[2].partition("```")[0]
+# Adds text to the end of files.
+APPEND = """
+from code_commit.plugin_api import hookimpl
+
+INSTRUCTIONS = '''\
+In this run, the text between '^^^' with a filename and '^^^end' does not replace
+the file: it is added at its end.
+'''
+
+
+@hookimpl(optionalhook=True)
+def code_commit_formats(settings):
+    from code_commit_commit.hooks import ResponseFormat
+
+    return [ResponseFormat("append", "add text to the end of files", INSTRUCTIONS, parse)]
+
+
+def parse(response, tree):
+    from code_commit.plugin_api import Change
+    from code_commit_commit.hooks import MalformedResponse, read_blocks
+
+    changes = []
+    for block in read_blocks(response):
+        old = tree.read(block.path)
+        if old is None or block.content is None:
+            raise MalformedResponse(f"{block.path}: text can only be added to a file that exists")
+        changes.append(Change(block.path, old + block.content))
+    return changes
+"""
 # A format of one name, whose `parse` and `watch` are given.
 OTHER = """
 from code_commit.plugin_api import Change, hookimpl

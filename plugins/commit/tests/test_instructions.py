@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from code_commit_commit.prompts import system_prompt
@@ -20,8 +18,18 @@ def code_commit_instructions(settings):
 TABS = HOOK.format(
     'lambda run, kind: f"Use tabs ({kind}).", lambda run, kind: "^^^b.txt\\nx\\n^^^end"'
 )
-README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
-AGENTS = README.partition("## Instructions")[2].partition("```python\n")[2].partition("```")[0]
+AGENTS = """
+from code_commit.plugin_api import hookimpl
+
+
+@hookimpl(optionalhook=True)
+def code_commit_instructions(settings):
+    return [agents_file]
+
+
+def agents_file(run, kind):
+    return (run.tree.read("AGENTS.md") or b"").decode()
+"""
 
 
 @pytest.fixture
