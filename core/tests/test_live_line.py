@@ -5,6 +5,7 @@ is.
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -165,6 +166,17 @@ def test_what_runs_at_the_same_time_is_told_together(terminal):
     )
     assert terminal.receive(events.MessageLogged("words"), 65).endswith(
         "\n[1:05] asking gpt-6... 64 s: 5 tokens"
+    )
+
+
+def test_more_than_two_calls_at_once_are_told_as_one(terminal):
+    terminal.receive(BUILDING, 0)
+    for number in (1, 2, 3):
+        terminal.receive(replace(ASKED, number=number), number)
+    terminal.receive(events.CallProgress(3, 5, characters=20, seconds=0.2), 4)
+    line = "[0:05] build... 5 s, waiting for 3 calls... 4 s: 25 tokens (10/s)"
+    assert terminal.receive(events.CallProgress(1, 20, characters=80, seconds=2.5), 5).endswith(
+        line
     )
 
 

@@ -352,3 +352,21 @@ def test_the_headline_is_the_first_line_of_a_run_that_begins(then, lines):
     assert shown(*before) == []
     headlines = [line.partition("] ")[2] for line in shown(*before, then)]
     assert [line[: len(expected)] for line, expected in zip(headlines, lines, strict=True)] == lines
+
+
+def test_lines_about_one_of_several_calls_name_it_and_tell_its_error():
+    def failed(number: int, error: str) -> Event:
+        return replace(ANSWERED, number=number, model="gpt-5", finish=None, error=error)
+
+    second, third = (replace(ASKED, number=number, model="gpt-5") for number in (2, 3))
+    told = (ASKED, second, third, failed(2, "no service"), failed(3, "cancelled"), ANSWERED, second)
+    assert [line.partition("] ")[2] for line in shown(*told)] == [
+        "call 1, initial-query: asking gemini-2.5-pro (https://x, key from a file)",
+        "call 2, initial-query: asking gpt-5 (https://x, key from a file)",
+        "call 3, initial-query: asking gpt-5 (https://x, key from a file)",
+        "call 2: gpt-5 failed after 12.3 s",
+        "call 2:   no service",
+        "call 3: gpt-5 cancelled after 12.3 s",
+        "call 1: gemini-2.5-pro answered in 12.3 s, 1,200 tokens in, 300 tokens out",
+        "call 2, initial-query: asking gpt-5 (https://x, key from a file)",
+    ]

@@ -24,6 +24,7 @@ SCHEMAS = REPOSITORY / "docs" / "schemas"
 # The data of `<kind>.started`, which has no type in the code.
 SPANS = {
     "attempt": {"number": "integer"},
+    "candidate": {"number": "integer", "model": "string", "call": "integer"},
     "consistency.sample": {"number": "integer"},
     "planner.turn": {"number": "integer"},
     "tasks.attempt": {"step": "string", "number": "integer"},

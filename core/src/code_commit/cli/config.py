@@ -55,17 +55,18 @@ def config(host: CommandHost, arguments: Namespace) -> int:
     return ExitCode.REACHED
 
 
-def key_of_model(host: CommandHost) -> dict[str, str | None]:
+def key_of_model(host: CommandHost, name: str | None = None) -> dict[str, str | None]:
     """Return the config of the model that a run here would ask, its redacted key, and its source.
 
-    The key and its source are None if the provider needs none.
+    With `name`, return that of this model. The key and its source are None if the provider needs
+    none.
 
     Raises:
         CodeCommitError: there is no such model, or its key is missing.
     """
     from code_commit.models.resolution import resolve
 
-    _, resolved = resolve(host.registry, host.configuration, "default")
+    _, resolved = resolve(host.registry, host.configuration, "default", name)
     definition = resolved.provider
     row: dict[str, str | None] = {
         "config": f"{definition.name}.{resolved.config}",

@@ -17,7 +17,7 @@ from code_commit.cli.config import key_of_model
 from code_commit.cli.host import CommandHost
 from code_commit.cli.parser import add_json
 from code_commit.cli.project_folder import project_root
-from code_commit.cli.run_plan import INIT, require_known_names
+from code_commit.cli.run_plan import INIT, plan_run, require_known_names
 from code_commit.config.addresses import address_of
 from code_commit.config.own_files import require_own_files_out_of_reach
 from code_commit.models.context_window import listed_window
@@ -183,36 +183,52 @@ def check_settings(host: CommandHost, context: CheckContext) -> Iterator[Check]:
 
 
 def check_model(host: CommandHost, context: CheckContext) -> Iterator[Check]:
-    """Check that the model exists, and that its provider can be made."""
-    choice, resolved = resolve(host.registry, host.configuration, "default")
-    config, _, _ = make_provider(resolved, host.configuration, host.root, host.environ)
-    provider = resolved.provider.name
-    text = f"{context.model or config.model} of {provider} ({choice.reason})"
-    yield Check("ok", text, data={"model": config.model, "provider": provider})
+    """Check that the models exist, and that their providers can be made."""
+    for name in _models_of_run(host):
+        choice, resolved = resolve(host.registry, host.configuration, "default", name)
+        config, _, _ = make_provider(resolved, host.configuration, host.root, host.environ)
+        provider = resolved.provider.name
+        model = config.model
+        if name is None:
+            model = context.model or model
+        text = f"{model} of {provider} ({choice.reason})"
+        yield Check("ok", text, data={"model": config.model, "provider": provider})
 
 
 def check_key(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
-    """Check that the model's service has a key."""
-    key = key_of_model(host)
-    text = f"{key['config']} needs no key"
-    if key["key"]:
-        text = f"{key['key']} from {key['source']}"
-    yield Check("ok", text, data=key)
+    """Check that the services of the models have a key."""
+    for name in _models_of_run(host):
+        key = key_of_model(host, name)
+        text = f"{key['config']} needs no key"
+        if key["key"]:
+            text = f"{key['key']} from {key['source']}"
+        yield Check("ok", text, data=key)
 
 
 def check_address(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
-    """Check the address of the model's service. Nothing is sent there."""
-    _, resolved = resolve(host.registry, host.configuration, "default")
-    definition = resolved.provider
-    if not definition.base_url:
-        yield Check("ok", f"{definition.name} has none")
-        return
-    table = host.configuration.connection(definition.name, resolved.config)
-    address = address_of(definition, resolved.config, table, host.environ)
-    text = address.url
-    if not address.own:
-        text += f", not {definition.name}'s own"
-    yield Check("ok", text, data={"url": address.url, "own": address.own})
+    """Check the addresses of the models' services. Nothing is sent there."""
+    for name in _models_of_run(host):
+        _, resolved = resolve(host.registry, host.configuration, "default", name)
+        definition = resolved.provider
+        if not definition.base_url:
+            yield Check("ok", f"{definition.name} has none")
+            continue
+        table = host.configuration.connection(definition.name, resolved.config)
+        address = address_of(definition, resolved.config, table, host.environ)
+        text = address.url
+        if not address.own:
+            text += f", not {definition.name}'s own"
+        yield Check("ok", text, data={"url": address.url, "own": address.own})
+
+
+def _models_of_run(host: CommandHost) -> Sequence[str | None]:
+    """Return the names of the models that a run here calls: None for that of the settings."""
+    if host.flags.get("model") is None:
+        with suppress(CodeCommitError):  # another check says it
+            plan = plan_run(host.parse([]), host.registry, host.environ, host.root)
+            if plan and plan.models:
+                return plan.models
+    return (None,)
 
 
 def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001

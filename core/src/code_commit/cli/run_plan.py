@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from code_commit.cli.project_folder import project_root
 from code_commit.config.loading import Settings, load_settings
 from code_commit.config.schema import explained
 from code_commit.config.sources import FLAG
+from code_commit.models.resolution import replays
 from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin
@@ -61,7 +62,7 @@ def plan_run(
     if flags.settings:
         with noting(plugin, f"the workflow {workflow.name}"):
             options = _options(flags, section)
-    return RunPlan(
+    plan = RunPlan(
         plugin=plugin,
         workflow=workflow,
         options=options,
@@ -74,6 +75,19 @@ def plan_run(
         stdout_taken=invocation.as_json or mute,
         shows=_shown(invocation, mute=mute),
     )
+    return _with_chosen_model(plan, registry)
+
+
+def _with_chosen_model(plan: RunPlan, registry: Registry) -> RunPlan:
+    """Return the plan without the models that a setting names, if `--model` names another."""
+    field = plan.workflow.models
+    settings = plan.settings
+    if not plan.models or field in plan.flags or settings.origin("model") != FLAG:
+        return plan
+    if replays(settings.model, registry):  # it answers for all of them
+        return plan
+    default = type(plan.options).model_fields[field].default
+    return replace(plan, options=plan.options.model_copy(update={field: default}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit_workspace.words import closest, did_you_mean
 
 DEFAULT_ROLE = "default_provider"
+FLAG_OF_MODEL = "--model"
 EXAMPLE = """\
 [providers]
 default_provider = "gemini.default"   # "<provider>.<config name>"
@@ -78,7 +79,7 @@ class Settings(HostSettings):
         It is that of `--model`, else of the role, else of `default_provider`, else `model`.
         """
         if self.origin("model") == FLAG:
-            return ModelChoice(self.model, "--model")
+            return ModelChoice(self.model, FLAG_OF_MODEL)
         for name in (role, DEFAULT_ROLE):
             reference = self.providers.get(name)
             if isinstance(reference, str):

@@ -17,6 +17,7 @@ _SHOWN_PATHS = 5
 _SHOWN_COMMAND = 80
 _TOKENS = {"in": "input_tokens", "out": "output_tokens"}
 
+ENDED_EARLY = ("interrupted", "cancelled")  # errors of calls that the run ended
 # Styles of rich.
 GOOD = "green"
 BAD = "red"
@@ -110,8 +111,8 @@ def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     error = data.get("error")
     if error is not None and data.get("cost_usd") == 0:
         return (Line(f"{model} was not called", BAD),)
-    if error == "interrupted":
-        return (Line(f"{model} interrupted after {seconds}", BAD),)
+    if error in ENDED_EARLY:
+        return (Line(f"{model} {error} after {seconds}", BAD),)
     if error is not None:
         return (Line(f"{model} failed after {seconds}", BAD),)
     text = f"{model} answered in {seconds}"

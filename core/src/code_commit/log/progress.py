@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
 from code_commit.log.event_lines import (
     BAD,
+    ENDED_EARLY,
     FAINT,
     Line,
     activity_of,
@@ -25,6 +26,7 @@ from code_commit_workspace.words import count_of
 
 _REPAINT = 0.1  # seconds
 _SHORTEST = 0.05  # seconds; a shorter activity would only flicker
+_SHOWN_CALLS = 2  # at once, each by itself; more are shown together
 _PLAIN_TICK = 60.0  # seconds; CI services end a job after a longer silence
 
 
@@ -72,6 +74,7 @@ class Progress:
         self._has_begun = True
         self._attempt = ""
         self._shown_calls: set[str] = set()
+        self._at_once: set[int] = set()  # calls that run or ran beside others, by number
         self._user_types = False
         self._reason: Sequence[Line] = ()  # why the last call or build failed
         self._document = RunDocument()
@@ -91,7 +94,10 @@ class Progress:
                 self._user_types = False
             self._update_activity(record)
             prefix = f"[{clock(record.time - self._start_time)}] "
-            self._waiting += [(prefix, line) for line in self._lines(record)]
+            lines = self._lines(record)
+            if record.data.get("number") in self._at_once:
+                lines = self._lines_of_one(record, lines)
+            self._waiting += [(prefix, line) for line in lines]
             self._note_beginning(record.kind)
             self._painter.status(self._status())
             if self._has_begun:
@@ -125,6 +131,9 @@ class Progress:
 
     def _begin_activity(self, record: Record, text: str) -> None:
         self._activities[_key(record)] = _Activity(text, time.monotonic(), progress={})
+        calls = self._calls()
+        if len(calls) > 1:
+            self._at_once.update(calls)
         if self._ticker is None and not self._closed.is_set():
             self._ticker = threading.Thread(target=self._repaint, name="progress", daemon=True)
             self._ticker.start()
@@ -159,6 +168,15 @@ class Progress:
                 self._reason = [Line(f"the last lines of the build:\n{output}", FAINT)]
         return lines
 
+    def _lines_of_one(self, record: Record, lines: Sequence[Line]) -> Sequence[Line]:
+        """Name the call in the lines about one of several, and tell its error at once."""
+        if record.kind not in {"call.retried", "call.finished"}:
+            return lines
+        if record.data.get("error") not in ENDED_EARLY:
+            lines = (*lines, *self._reason)
+        self._reason = ()
+        return [replace(line, text=f"call {record.data['number']}: {line.text}") for line in lines]
+
     def _own_lines(self, record: Record) -> Sequence[Line]:
         if not self._workflow_reports:
             return lines_of(record)
@@ -178,6 +196,10 @@ class Progress:
         is_printing = any(activity.progress.get("printed") for activity in activities)
         if not activities or self._user_types or is_printing:
             return ""
+        calls = list(self._calls().values())
+        if len(calls) > _SHOWN_CALLS:
+            others = [activity for activity in activities if activity not in calls]
+            activities = [*others, _together(calls)]
         texts = [
             f"{activity.text}... {int(now - activity.since)} s{_arrived(activity.progress)}"
             for activity in activities
@@ -186,6 +208,14 @@ class Progress:
         if spent := describe_spent(self._document.fields):
             status += f"; {spent} so far"
         return status
+
+    def _calls(self) -> dict[int, _Activity]:
+        """Return the calls under way, by number."""
+        return {
+            number: activity
+            for (kind, number), activity in self._activities.items()
+            if kind == "call"
+        }
 
     def _repaint(self) -> None:
         while not self._closed.wait(self._tick):
@@ -198,6 +228,18 @@ def _key(record: Record) -> tuple[str, Any]:
     """Return the key of an activity: what it is, and its number or its log."""
     activity = record.kind.partition(".")[0]
     return activity, record.data.get("number", record.data.get("log"))
+
+
+def _together(calls: Sequence[_Activity]) -> _Activity:
+    """Return several calls as one activity."""
+    arriving = [call.progress for call in calls if call.progress]
+    progress: dict[str, Any] = {}
+    if arriving:
+        progress["tokens"] = sum(arrived["tokens"] for arrived in arriving)
+        progress["seconds"] = max(arrived["seconds"] for arrived in arriving)
+        progress |= {"thinking": False, "file": None}
+    since = min(call.since for call in calls)
+    return _Activity(f"waiting for {len(calls)} calls", since, progress)
 
 
 def _arrived(progress: Mapping[str, Any]) -> str:

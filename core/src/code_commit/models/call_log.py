@@ -49,6 +49,7 @@ class CallLog:
         self._numbered = numbered
         self._count = 0
         self._latest: ContextVar[int] = ContextVar("latest call")
+        self._is_own: ContextVar[bool] = ContextVar("own number", default=False)
         self.running: dict[int, ReceivedReply] = {}  # by the number of the call
         self._lock = threading.Lock()
         self.print_text: ContextVar[Callable[[], Print] | None] = ContextVar("print", default=None)
@@ -58,12 +59,12 @@ class CallLog:
     def last_number(self) -> int | None:
         """The number of the latest call, which its build shares.
 
-        It is None without a call, or if files have no numbers. In a worker thread, calls of other
-        threads do not count.
+        It is None without a call, or if files have no numbers. In a worker thread, and in the
+        context of one of several calls at once, calls of others do not count.
         """
         if not self._numbered:
             return None
-        if threading.current_thread() is not threading.main_thread():
+        if self._is_own.get() or threading.current_thread() is not threading.main_thread():
             own_number = self._latest.get(None)
             if own_number:
                 return own_number
@@ -80,6 +81,11 @@ class CallLog:
             self._count = number = self._count + 1
         self._latest.set(number)
         return number
+
+    def begin_number(self) -> int:
+        """Return the number of a new call, which is the latest one in this context."""
+        self._is_own.set(True)
+        return self.next_number()
 
     def record(
         self,

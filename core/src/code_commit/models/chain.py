@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from code_commit.models.call_log import CallLog, refusal
+from code_commit.models.cancellation import Cancellation
 from code_commit.models.context_window import Windows
 from code_commit.models.leaked_thinking import without_thinking
-from code_commit.models.limits import Budget, deadline, retry
+from code_commit.models.limits import Budget, deadline, require_price, retry
 from code_commit.models.plugin_code import ask_provider, count_tokens, run_layer
 from code_commit.models.resolution import NO_KEY, Service, Services
 from code_commit.plugin_api.conversation import (
@@ -48,21 +50,23 @@ class Models:
     layers: Sequence[tuple[str, ModelLayer]]
     budget: Budget | None
     watched: bool = False
-    ended: threading.Event = field(default_factory=threading.Event)
+    ended: Cancellation = field(default_factory=Cancellation)
     windows: Windows = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "windows", Windows(self.log.warn))
 
-    def model(self, role: str) -> ChainedModel:
-        """Return the model that the settings give to `role`.
+    def model(self, role: str, name: str | None = None) -> ChainedModel:
+        """Return the model `name`, or the one that the settings give to `role`.
 
         Raises:
             UsageError: the model does not exist.
             NotReady: a role or the default names nothing, its config is wrong, or its key is
-                missing.
+                missing; or a limit on cost cannot be kept, because the price of `name` is unknown.
         """
-        service, reason = self.services.of(role)
+        service, reason = self.services.of(role, name)
+        if name is not None and self.budget and not service.definition.free:
+            require_price(service.model)
         chain: NextLayer = partial(ask_provider, service=service)
         if self.budget and not service.definition.free:
             spend = partial(self.budget.spend, count=partial(count_tokens, service=service))
@@ -85,15 +89,19 @@ class Models:
         chain = partial(self.log.record, next=chain, service=service)
         return ChainedModel(self, service, role, reason, chain)
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, cancellation: Cancellation, seconds: float) -> None:
         """Wait for `seconds`.
 
         Raises:
-            Interrupted: the run ended, or a signal came.
+            Interrupted: the run ended, the call was cancelled, or a signal came.
         """
-        ended = self.ended.wait(seconds)
+        woken = threading.Event()
+        with self.ended.calling(woken.set), cancellation.calling(woken.set):
+            woken.wait(seconds)
         STOP.check()
-        if ended:
+        if cancellation.is_set:
+            raise Interrupted("cancelled")
+        if self.ended.is_set:
             raise Interrupted("the run ended before the call did")
 
     def close(self) -> None:
@@ -139,8 +147,22 @@ class ChainedModel:
         _require_request(request)
         size = PromptSize.of(request, parts)
         self.require_fit(size)
+        number = self.models.log.next_number()
+        return self.complete_call(request, number, size, label=label, watch=watch)
+
+    def complete_call(
+        self,
+        request: Request,
+        number: int,
+        size: PromptSize,
+        *,
+        label: str,
+        watch: Watch | None,
+        cancellation: Cancellation | None = None,
+    ) -> Completion:
+        """Make the call `number`, whose prompt fits. Setting `cancellation` ends it."""
         services = self.models.services
-        call = self._call(request, label, self.models.log.next_number())
+        call = self._call(request, label, number, cancellation)
         received = self.chain(call, watch=watch if services.settings.stop_early else None)
         self.models.windows.warn_if_cut(size, received, self.service)
         completion = without_thinking(received)
@@ -163,9 +185,16 @@ class ChainedModel:
         _require_request(request)
         return count_tokens(self._call(request, "", 0), service=self.service)
 
-    def _call(self, request: Request, label: str, number: int) -> ModelCall:
+    def _call(
+        self,
+        request: Request,
+        label: str,
+        number: int,
+        cancellation: Cancellation | None = None,
+    ) -> ModelCall:
         models = self.models
         stream = self.service.stream
+        cancellation = cancellation or Cancellation()
         return ModelCall(
             request=_redacted(request, models.services.redactor),
             label=label,
@@ -175,10 +204,18 @@ class ChainedModel:
             number=number,
             root=models.services.root,
             deadline=math.inf,
-            wait=models.wait,
+            wait=partial(models.wait, cancellation),
             warn=models.log.warn,
             stream=stream == "always" or (stream == "auto" and models.watched),
+            calling=partial(_calling, cancellation),
         )
+
+
+@contextmanager
+def _calling(cancellation: Cancellation, end: Callable[[], object]) -> Iterator[None]:
+    """Call `end` if the call of the block is cancelled, or a signal comes."""
+    with STOP.calling(end), cancellation.calling(end):
+        yield
 
 
 def _require_request(request: object) -> None:

@@ -244,11 +244,25 @@ def _cost(model: str, request: Request, tokens: int, write_price: float | None) 
         usage = Usage(tokens, request.max_tokens, cache_write=tokens)
     cost = cost_of(model, usage)
     if cost is None:
-        raise NotReady(
-            f"the price of {model} is unknown, so --max-cost does not work",
-            hint="run without --max-cost",
-        )
+        raise _unknown_price(model)
     return cost
+
+
+def require_price(model: str) -> None:
+    """Check that a limit on cost can be kept.
+
+    Raises:
+        NotReady: the model's price is unknown.
+    """
+    if cost_of(model, Usage(1, 1)) is None:
+        raise _unknown_price(model)
+
+
+def _unknown_price(model: str) -> NotReady:
+    return NotReady(
+        f"the price of {model} is unknown, so --max-cost does not work",
+        hint="run without --max-cost",
+    )
 
 
 def _dollars(usd: float) -> str:

@@ -55,6 +55,7 @@ def ask_provider(call: ModelCall, *, service: Service) -> Completion:
     except StopReading as stopped:
         return stopped.completion(call, stopped.usage)
     except ProviderError as error:
+        call.wait(0)  # raise if the call was ended, which may have cost as much as a lost try
         if error.kind in HINTS:
             raise
         message = f"{error} (of the kind {error.kind!r}, which {service.distribution} invented)"

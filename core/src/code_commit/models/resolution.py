@@ -68,8 +68,15 @@ class ResolvedModel:
     config: str = "default"
 
 
-def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelChoice, ResolvedModel]:
+def resolve(
+    registry: Registry,
+    settings: Settings,
+    role: str,
+    name: str | None = None,
+) -> tuple[ModelChoice, ResolvedModel]:
     """Return the choice of the settings for `role`, and the model that it names.
+
+    With `name`, the choice is that model; but a replay answers for every model.
 
     If the default model has no provider here, and there is one provider alone, its first model is
     the choice.
@@ -79,6 +86,8 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
         NotReady: the model in `[providers]` does not exist.
     """
     choice = settings.choose(role)
+    if name is not None and not replays(choice.name, registry):
+        return ModelChoice(name, "by its name"), find_model(name, registry, settings.providers)
     try:
         return choice, find_model(choice.name, registry, settings.providers)
     except UsageError as error:
@@ -97,6 +106,14 @@ def resolve(registry: Registry, settings: Settings, role: str) -> tuple[ModelCho
         raise NotReady(
             f"{error.message} ({choice.reason})", hint=f"for example:\n{EXAMPLE}"
         ) from error
+
+
+def replays(model: str, registry: Registry) -> bool:
+    """Return whether the name of a model stands for a recorded run."""
+    provider = model.partition("/")[0]
+    if provider not in registry.providers:
+        return False
+    return registry.providers[provider][1].run_token is not None
 
 
 def find_model(name: str, registry: Registry, configs: Mapping[str, Any]) -> ResolvedModel:
@@ -150,15 +167,17 @@ class Services:
     _connected: dict[str, Service] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def of(self, role: str) -> tuple[Service, str]:
+    def of(self, role: str, name: str | None = None) -> tuple[Service, str]:
         """Return the service for `role`, and a text that says which setting chose it.
+
+        With `name`, return that of the model with this name.
 
         Raises:
             UsageError: the model does not exist.
             NotReady: a role or the default names nothing, its config is wrong, or its key is
                 missing.
         """
-        choice, resolved = resolve(self.registry, self.settings, role)
+        choice, resolved = resolve(self.registry, self.settings, role, name)
         with self._lock:
             if choice.name not in self._connected:
                 self._connected[choice.name] = self.connected(resolved)

@@ -41,6 +41,7 @@ from .errors import Stop as Stop
 from .errors import UsageError as UsageError
 from .errors import exit_code_of as exit_code_of
 from .event import AcceptanceChecked as AcceptanceChecked
+from .event import CallArrived as CallArrived
 from .event import CallFinished as CallFinished
 from .event import CallProgress as CallProgress
 from .event import CallRetried as CallRetried
@@ -112,6 +113,8 @@ from .reply import token_count as token_count
 from .reply import with_ids as with_ids
 from .rolled_up import RolledUp as RolledUp
 from .run import PROTECTED as PROTECTED
+from .run import Arrival as Arrival
+from .run import CallsAtOnce as CallsAtOnce
 from .run import Change as Change
 from .run import Ending as Ending
 from .run import FileDiff as FileDiff

@@ -113,14 +113,16 @@ class WorkflowDefinition:
 
     `roles` are the names under `[providers]` that this workflow needs models for; None means that
     it calls no model, and needs no provider. `optional_roles` are further ones that only some runs
-    call; their keys are read when a run asks for their models. `ignores` lists flags of other
-    workflows that have no effect on this one. A workflow that `writes` needs a git repository, the
-    lock and the path rules. `no_repository` lists switches among the options; with one of them, the
-    root need not be in a repository, and `Run.git` works on an empty one. `numbered` puts the
-    call's number before log names. `reports_progress` means that the workflow reports its progress
-    with `Run.say`; the progress display then shows only problems. `continues` is the hint with
-    which a run ends that did not reach its goal and that a later one continues, such as
-    "`code-commit --chat` continues". An interactive run then gives no hint to undo its changes.
+    call; their keys are read when a run asks for their models. `models` is an option that may be a
+    tuple: the names of models that this run calls in place of the one for "default". `ignores`
+    lists flags of other workflows that have no effect on this one. A workflow that `writes` needs a
+    git repository, the lock and the path rules. `no_repository` lists switches among the options;
+    with one of them, the root need not be in a repository, and `Run.git` works on an empty one.
+    `numbered` puts the call's number before log names. `reports_progress` means that the workflow
+    reports its progress with `Run.say`; the progress display then shows only problems. `continues`
+    is the hint with which a run ends that did not reach its goal and that a later one continues,
+    such as "`code-commit --chat` continues". An interactive run then gives no hint to undo its
+    changes.
     """
 
     name: str
@@ -138,6 +140,7 @@ class WorkflowDefinition:
     reports_progress: bool = False
     optional_roles: tuple[str, ...] = ()
     continues: str = ""
+    models: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,14 @@ class CallFinished(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class CallArrived(Event):
+    """The workflow takes the end of one of several calls at once, in the order of these events."""
+
+    kind: ClassVar[str] = "call.arrived"
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class ChangesParsed(Event):
     """A response was parsed: the paths that it would write and delete."""
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from code_commit.imports import import_object
+from code_commit_workspace import STOP
 
 if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Collection, Iterable, Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from code_commit.plugin_api.conversation import Completion, Json, Request, Usage
@@ -201,9 +203,10 @@ class ModelCall:
 
     `label` and `number` name the call in the run folder. `root` is the project. `deadline` is on
     the clock of `time.monotonic()`; it is infinite in plugin layers, and the host sets it below
-    them. `wait(seconds)` sleeps, and raises `Interrupted` as soon as the run ends. `warn(text)`
-    logs a warning and prints it. If `stream` is true, a provider that can stream does so, and
-    passes what arrives to `progress`.
+    them. `wait(seconds)` sleeps, and raises `Interrupted` as soon as the run ends or the call is
+    cancelled. `with call.calling(end):` calls `end` in another thread if that happens in the block;
+    `end` must not block. `warn(text)` logs a warning and prints it. If `stream` is true, a provider
+    that can stream does so, and passes what arrives to `progress`.
     """
 
     request: Request
@@ -218,6 +221,9 @@ class ModelCall:
     warn: Callable[[str], None] = field(repr=False)
     stream: bool = False
     progress: Progress = field(default=_ignore, repr=False)
+    calling: Callable[[Callable[[], object]], AbstractContextManager[None]] = field(
+        default=STOP.calling, repr=False
+    )
 
 
 NextLayer = Callable[[ModelCall], "Completion"]
@@ -231,7 +237,8 @@ class Provider(Protocol):
     """Makes one try of a call. The host retries, counts, enforces the budget, redacts and logs.
 
     A provider may have an attribute `model`: the exact model that it calls, if the configured name
-    is an alias.
+    is an alias. A provider of recorded runs may have a method `next_arrival(numbers)`: it returns
+    which of these calls at once arrived first.
     """
 
     def complete(self, call: ModelCall) -> Completion:

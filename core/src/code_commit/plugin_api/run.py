@@ -21,8 +21,9 @@ from code_commit_workspace import Refusal as Refusal
 from code_commit_workspace import Tree as Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
+    from contextvars import Context
     from pathlib import Path
 
     from code_commit.plugin_api.acceptance import Submission, Verdict
@@ -127,6 +128,51 @@ class Model(Protocol):
         """
 
 
+class Arrival(Protocol):
+    """The end of one of several calls.
+
+    Run what belongs to the call in its `context`: a build there is logged under its number.
+    """
+
+    @property
+    def number(self) -> int:
+        """The number of the call."""
+
+    @property
+    def context(self) -> Context:
+        """The context in which the call was made."""
+
+    @property
+    def result(self) -> Callable[[], Completion]:
+        """Returns the completion, or raises the error of the call, as `Model.complete` does."""
+
+
+class CallsAtOnce(Protocol):
+    """Makes several calls at once.
+
+    Iterate over it to take the calls as they end, in the order of arrival, until none is under way.
+    """
+
+    def start(
+        self,
+        model: Model,
+        request: Request,
+        *,
+        label: str,
+        watch: Watch | None = None,
+        parts: Sequence[PromptPart] = (),
+    ) -> int:
+        """Start a call, also while you iterate, and return its number.
+
+        The arguments are those of `Model.complete`.
+
+        Raises:
+            NotReady, LimitReached: the prompt does not fit; see `Model.complete`.
+        """
+
+    def __iter__(self) -> Iterator[Arrival]: ...
+
+
 class Trial(Protocol):
     """A part of a run whose changes are put back at its end."""
 
@@ -217,12 +263,23 @@ class Run(Protocol):
             NotReady: `root` is not in a git repository.
         """
 
-    def model(self, role: str = "default") -> Model:
+    def model(self, role: str = "default", name: str | None = None) -> Model:
         """Return the model of `role`: "default", or a role in the definition of the workflow.
 
+        With `name`, return that model, for calls in this role. A name is what `--model` takes: an
+        id or alias, `provider/any-id`, or a named config. A replay answers for every model.
+
         Raises:
+            UsageError: there is no model of this name.
             NotReady: the definition has no such role; or the model's configuration or key is
                 missing.
+        """
+
+    def calls_at_once(self) -> AbstractContextManager[CallsAtOnce]:
+        """Return a context manager for several calls at once.
+
+        Calls that are under way at the end of the block are cancelled: the host closes their
+        connections. They may still cost something, and count in full for `--max-cost`.
         """
 
     def settings_of(self, plugin: str) -> Any:

@@ -54,6 +54,12 @@ class RunPlan:
     # For results only.
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that the run calls in place of the default one, if any."""
+        models = getattr(self.options, self.workflow.models, None) if self.workflow.models else None
+        return models if isinstance(models, tuple) else ()
+
 
 def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[Workspace, KeyStore]:
     """Find the keys, then open the workspace.

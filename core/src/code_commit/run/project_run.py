@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from code_commit.log.run_log import RunLog, numbered
+from code_commit.models.calls_at_once import ConcurrentCalls
 from code_commit.models.chain import Models
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.errors import NotReady, ResponseRefused
@@ -120,10 +121,11 @@ class ProjectRun:
         """The root of the git work tree, which may be above `root`."""
         return self.workspace.git.top()
 
-    def model(self, role: str = "default") -> Model:
-        """Return the model that the settings give to `role`.
+    def model(self, role: str = "default", name: str | None = None) -> Model:
+        """Return the model `name`, or the one that the settings give to `role`.
 
         Raises:
+            UsageError: there is no model of this name.
             NotReady: the workflow's definition does not name this role, or the model does not
                 exist.
         """
@@ -135,7 +137,18 @@ class ProjectRun:
                 "which its definition does not declare",
                 hint="this is a bug in its plugin",
             )
-        return self.models.model(role)
+        if role == "default" and name is None and self.plan.models:
+            name = self.plan.models[0]
+        return self.models.model(role, name)
+
+    @contextmanager
+    def calls_at_once(self) -> Iterator[ConcurrentCalls]:
+        """Make several calls at once; cancel those under way at the end of the block."""
+        calls = ConcurrentCalls(self.log)
+        try:
+            yield calls
+        finally:
+            calls.cancel()
 
     def settings_of(self, plugin: str) -> Any:
         """Return the validated section of another plugin, or None if it is not loaded."""

@@ -14,11 +14,18 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
+from code_commit.config.loading import FLAG_OF_MODEL, ModelChoice
 from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.acceptance import Verdict
-from code_commit.plugin_api.errors import CodeCommitError, ExitCode, as_reported, exit_code_of
+from code_commit.plugin_api.errors import (
+    CodeCommitError,
+    ExitCode,
+    UsageError,
+    as_reported,
+    exit_code_of,
+)
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugin_api.run import Ending, Outcome, Result, RunSummary
@@ -64,9 +71,12 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     STOP.begin_work()
     STOP.check()
     plugin_host = registry.plugin_host
-    roles = _roles_of(plan)
-    for role in (*roles, *plan.workflow.optional_roles):
-        # An unknown model ends here, before the lock is taken.
+    models = _models_of(plan)
+    # An unknown model ends here, before the lock is taken.
+    _require_no_other_choice(
+        plan, [resolve(registry, plan.settings, *model)[0] for model in models]
+    )
+    for role in plan.workflow.optional_roles:
         resolve(registry, plan.settings, role)
     endings: list[RunEnding] = []  # one, from the last event on
     with ExitStack() as stack:
@@ -80,7 +90,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             root=plan.root,
         )
         # Before the run folder exists: `replay/latest` must not be this run.
-        tokens = [services.of(role)[0].token for role in roles]
+        tokens = [services.of(*model)[0].token for model in models]
         for role in plan.workflow.optional_roles:
             services.check(role)
         log = open_log(plan, plugin_host, workspace, token=next(filter(None, tokens), None))
@@ -116,12 +126,34 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     return endings[0]
 
 
-def _roles_of(plan: RunPlan) -> tuple[str, ...]:
-    """Return the roles of the models that every run of the workflow may call."""
+def _models_of(plan: RunPlan) -> list[tuple[str, str | None]]:
+    """Return role and name of the models that every run of the workflow may call.
+
+    The settings choose a model without a name.
+    """
     roles = plan.workflow.roles
     if roles is None:
-        return ()
-    return roles or ("default",)
+        return []
+    models: list[tuple[str, str | None]] = [(role, None) for role in roles if role != "default"]
+    if plan.models:
+        models += [("default", name) for name in plan.models]
+    elif not roles or "default" in roles:
+        models.append(("default", None))
+    return models
+
+
+def _require_no_other_choice(plan: RunPlan, choices: Sequence[ModelChoice]) -> None:
+    """Check that `--model` has an effect.
+
+    Raises:
+        UsageError: the run calls other models, by their names.
+    """
+    is_set = plan.settings.choose("default").reason == FLAG_OF_MODEL
+    if plan.models and is_set and FLAG_OF_MODEL not in [choice.reason for choice in choices]:
+        raise UsageError(
+            f"--model has no effect: this run calls {join_paths(plan.models)}",
+            hint="leave out --model, or the names of these models",
+        )
 
 
 def _add_host_sinks(plan: RunPlan, plugin_host: PluginHost, log: RunLog) -> None:

@@ -42,9 +42,17 @@ class Attempt:
     @property
     def is_accepted(self) -> bool:
         """Whether the build is green and no acceptance check refuses the change."""
-        if self.build is None or not self.build.passed:
-            return False
-        return self.verdict is None or self.verdict.accepted
+        return self.is_green and (self.verdict is None or self.verdict.accepted)
+
+    @property
+    def is_built(self) -> bool:
+        """Whether the response was not refused, and the build was run, or cannot run."""
+        return self.refused is None and bool(self.build_state or self.build)
+
+    @property
+    def is_green(self) -> bool:
+        """Whether the build passes."""
+        return self.build is not None and self.build.passed
 
     @property
     def may_repair(self) -> bool:

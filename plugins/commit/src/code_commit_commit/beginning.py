@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import MessageLogged
@@ -39,6 +39,12 @@ class Beginning:
     response_format: ChosenFormat
     prompts: Prompts
     prompt: Prompt
+
+    def copy(self) -> Beginning:
+        """Return the same for another model, whose prompts may show other files later."""
+        seen = self.seen.copy()
+        prompts = self.prompts.copy(seen)
+        return replace(self, seen=seen, prompts=prompts, prompt=prompts.initial())
 
 
 def begin(run: Run) -> Beginning:

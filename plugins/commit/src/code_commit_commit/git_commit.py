@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ _AUTHOR = (
 
 
 class GitCommit:
-    """The commit at the end of a run.
+    """The commit at the end of a run, with the `message` that it has by then.
 
     It remembers which files had uncommitted changes before the run.
 
@@ -39,7 +39,7 @@ class GitCommit:
         NotReady: git could not commit at the end.
     """
 
-    def __init__(self, run: Run, message: str) -> None:
+    def __init__(self, run: Run, message: Callable[[], str]) -> None:
         self._run = run
         self._message = message
         self._hooks: bool = run.settings.commit_hooks
@@ -71,13 +71,13 @@ class GitCommit:
                 index is unchanged.
         """
         facts = [f"{name}: {self._run.redacted(text)}\n" for name, text in trailers.items()]
-        self._message += "".join(facts)
+        message = self._message() + "".join(facts)
         paths = [change.path for change in changes]
         by_hand = f"to commit by hand: `git add -A -- {shlex.join(paths)}`, then `git commit`"
         if len(paths) > _MOST_PATHS:
             by_hand = "to commit by hand: `git status`, `git add` and `git commit`"
         try:
-            return self._committed(changes)
+            return self._committed(changes, message)
         except NotReady as error:
             raise NotReady(error.message, hint=error.hint or by_hand) from error
 
@@ -86,7 +86,7 @@ class GitCommit:
         name = self._git("branch", "--show-current").decode("utf-8", "backslashreplace").strip()
         return name or "a detached HEAD"
 
-    def _committed(self, changes: Sequence[Change]) -> str:
+    def _committed(self, changes: Sequence[Change], message: str) -> str:
         self._next.require_settled()
         status = {entry.path: entry for entry in self._next.status()}
         changed = [self._next.prefix + change.path for change in changes]
@@ -99,13 +99,18 @@ class GitCommit:
             raise NotReady(
                 f"these files had uncommitted changes before the run: {join_paths(mixed)}"
             )
-        self._commit_paths(paths, status)
+        self._commit_paths(paths, status, message)
         self._report(changes, not_committed=status.keys() - self._before - set(paths))
         return self._git("rev-parse", "HEAD").decode().strip()
 
-    def _commit_paths(self, paths: Sequence[str], status: Mapping[str, StatusEntry]) -> None:
-        """Commit `paths`, and restore the index if git refuses."""
-        options = [*_COMMIT, f"--message={self._message}"]
+    def _commit_paths(
+        self,
+        paths: Sequence[str],
+        status: Mapping[str, StatusEntry],
+        message: str,
+    ) -> None:
+        """Commit `paths` with a `message`, and restore the index if git refuses."""
+        options = [*_COMMIT, f"--message={message}"]
         # `--only` leaves out files that a person staged; without such files, commit the index.
         if any(entry.staged for entry in status.values()):
             options += ["--only", *_FROM_STDIN]

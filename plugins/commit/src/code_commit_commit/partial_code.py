@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -70,6 +71,14 @@ class PartialCode:
         others = [path for path in visible if path not in rollup.files]
         rolled_up = RolledUp.of_files(run.tree, text, rollup.files, others)
         self.seen = SeenFiles(run, self._codebase, rolled_up)
+
+    def copy(self, seen: SeenFiles) -> PartialCode:
+        """Return the same for another model, which knows what `seen` says."""
+        part = copy(self)
+        part.seen = seen
+        part._code = self._code.copy()  # noqa: SLF001 - of this class
+        part._refused = dict(self._refused)  # noqa: SLF001 - likewise
+        return part
 
     @property
     def context(self) -> Context:

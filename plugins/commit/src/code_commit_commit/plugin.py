@@ -59,6 +59,12 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                 ),
                 Flag(("--dry-run",), "show the change as a diff, apply nothing"),
                 Flag(
+                    ("--candidates",),
+                    "ask for N responses at once, or each of these models; keep the first one "
+                    "that passes (default 1)",
+                    metavar="N|MODELS",
+                ),
+                Flag(
                     ("--repairs",),
                     "maximum number of repairs of a red build (default 3)",
                     metavar="N",
@@ -86,6 +92,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             run="code_commit_commit.workflow:commit",
             options="code_commit_commit.settings:CommitOptions",
             optional_roles=("navigator", "reviewer"),
+            models="candidates",
         )
     ]
 

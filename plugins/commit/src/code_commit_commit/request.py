@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from code_commit.plugin_api import Change, Completion, Run, Watch
     from code_commit_commit.formats import ChosenFormat
     from code_commit_commit.partial_code import PartialCode
+    from code_commit_commit.seen_files import SeenFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,13 @@ class Prompts:
         may_repair = run.options.repairs > 0 and not run.options.dry_run
         self._is_marked = self._order == "cached" and may_repair
         self._show(context)
+
+    def copy(self, seen: SeenFiles) -> Prompts:
+        """Return the same for another model, which knows what `seen` says."""
+        prompts = copy(self)
+        if self._part:
+            prompts._part = self._part.copy(seen)  # noqa: SLF001 - of this class
+        return prompts
 
     def initial(self, sections: Sequence[Section] = ()) -> Prompt:
         """Return the prompt of the first call, with further `sections`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import copy
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import RolledUp
@@ -47,6 +48,19 @@ class SeenFiles:
         # None is a file that the model knows to be gone.
         self._digests: dict[str, str | None] = dict.fromkeys(created, _OLDER)
         self._digests |= _standing(codebase, run.tree) if self._by_hand else rolled_up.digests
+
+    def copy(self) -> SeenFiles:
+        """Return the same for another model that was shown the same."""
+        seen = copy(self)
+        seen.take(self)
+        return seen
+
+    def take(self, other: SeenFiles) -> None:
+        """Take what `other` knows, which is a copy."""
+        self._others = other._others
+        self._returned = dict(other._returned)
+        self._written = set(other._written)
+        self._digests = dict(other._digests)
 
     def changed(self, paths: Iterable[str]) -> list[str]:
         """Return those of `paths` that changed since the model saw them, sorted.

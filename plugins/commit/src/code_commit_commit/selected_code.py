@@ -6,6 +6,7 @@ Together they never have more than a number of tokens, by `estimate_tokens`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 from code_commit.plugin_api import count_of, estimate_tokens, printable, shorten
@@ -45,6 +46,13 @@ class SelectedCode:
         self.tokens = 0  # of files and map
         self._files: dict[str, _File] = {}
         self._map: dict[str, tuple[str, int]] = {}  # lines, with their tokens
+
+    def copy(self) -> SelectedCode:
+        """Return the same, to which other files can be added."""
+        code = copy(self)
+        code._files = dict(self._files)  # noqa: SLF001 - of this class
+        code._map = dict(self._map)  # noqa: SLF001 - likewise
+        return code
 
     @property
     def contents(self) -> dict[str, bytes]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+import re
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 _CONTEXT = Field(
     "auto",
@@ -18,6 +19,33 @@ _CONTEXT_TOKENS = Field(
     description="The most tokens of code that a context may choose; half of the model's window "
     "by default, at most 200,000.",
 )
+_MOST_CANDIDATES = 16
+
+
+def _read_candidates(value: Any) -> Any:
+    """Return a number, or a tuple of models; a text is one of them, as a flag gives it."""
+    if isinstance(value, str):
+        value = [name.strip() for name in value.split(",")]
+        if len(value) == 1 and re.fullmatch(r"[+-]?\d+", value[0]):
+            value = int(value[0])
+    if isinstance(value, int) and not isinstance(value, bool):
+        count = value
+    elif isinstance(value, list | tuple) and all(isinstance(name, str) and name for name in value):
+        count = len(value)
+        value = tuple(value)
+    else:
+        raise ValueError("name models, or give their number")
+    if not 1 <= count <= _MOST_CANDIDATES:
+        raise ValueError(f"there are 1 to {_MOST_CANDIDATES} candidates, not {count}")
+    return value
+
+
+Candidates = Annotated[int | tuple[str, ...], BeforeValidator(_read_candidates)]
+_CANDIDATES = Field(
+    1,
+    description="How many responses to ask for at once, or a list of models, each of which is "
+    "asked for one; the first response that is accepted stays.",
+)
 _REPAIRS = Field(3, ge=0, le=100, description="Maximum number of repairs.")
 
 
@@ -26,6 +54,7 @@ class CommitSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    candidates: Candidates = _CANDIDATES
     repairs: int = _REPAIRS
     unusable_response: Literal["repair", "stop"] = Field(
         "repair",
@@ -70,7 +99,7 @@ class CommitSettings(BaseModel):
 
 
 class CommitOptions(BaseModel):
-    """The flags; `repairs` overrides the setting of that name."""
+    """The flags; `candidates` and `repairs` override the settings of that name."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -81,6 +110,7 @@ class CommitOptions(BaseModel):
     context_tokens: int | None = _CONTEXT_TOKENS
     files: tuple[str, ...] = ()
     dry_run: bool = False
+    candidates: Candidates = _CANDIDATES
     repairs: int = _REPAIRS
     format: str | None = None
     commit: bool = False

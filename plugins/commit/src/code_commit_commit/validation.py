@@ -96,7 +96,7 @@ def read_changes(
     if any(refusal.then == "stop" for refusal in refusals):
         raise _refused(refusals, run)
     if not refusals:
-        _require_unchanged(different, run, seen)
+        require_unchanged(different, run, seen)
     allowed = run.settings.unseen_file == "allow"
     _require_seen(different, run, seen, refusals, allowed=allowed)
     return changes
@@ -117,7 +117,7 @@ def _require_allowed_reads(changes: Sequence[Change], run: Run, seen: SeenFiles)
     if any(refusal.then == "stop" for refusal in refusals):
         raise _refused(refusals, run)
     if not refusals:
-        _require_unchanged(changes, run, seen)
+        require_unchanged(changes, run, seen)
     _require_seen(changes, run, seen, refusals, allowed=False)
 
 
@@ -209,7 +209,12 @@ def _unusable(reason: str, then: Literal["repair", "stop"], hint: str) -> Respon
     return ResponseRefused(f"the response was refused: {reason}", hint=hint)
 
 
-def _require_unchanged(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
+def require_unchanged(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
+    """Check that no file changed since the model saw it.
+
+    Raises:
+        ResponseRefused: one did.
+    """
     if changed := seen.changed(change.path for change in changes):
         reason = "The file changed after the model saw it."
         _logged([Refusal(path, "rollup", reason) for path in changed], run)

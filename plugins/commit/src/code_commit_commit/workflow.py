@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from code_commit.plugin_api import (
     LimitReached,
@@ -23,10 +24,11 @@ from code_commit_commit.kept_form import KeptForms
 from code_commit_commit.prompts import build_end
 from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements
-from code_commit_commit.validation import malformed_is_refused, read_changes
+from code_commit_commit.validation import malformed_is_refused, read_changes, require_unchanged
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Completion, Model, Run
+    from code_commit.plugin_api import CallsAtOnce, Change, Completion, Model, Run
+    from code_commit_commit.candidates import Candidates
     from code_commit_commit.git_commit import GitCommit
     from code_commit_commit.prompts import Context
     from code_commit_commit.request import Prompt
@@ -48,18 +50,17 @@ def commit(run: Run) -> Result:
         UsageError: a flag names a format, a context or a file that is not there.
     """
     start = begin(run)
-    prompt, seen = start.prompt, start.seen
-    model = run.model()
+    attempts = _attempts(run, start)
     if run.options.review:
         run.model("reviewer")  # a missing key ends the run before the first call
-    git = _git_commit(run, start.context.query, model.name)
+    git = _git_commit(run, start.context.query, attempts)
     warn_of_uncommitted_changes(run)
     if run.settings.build_untouched == "before":
         _require_green(run)
-        seen.renew()
+        start.seen.renew()
     _keep_inputs(run, start.context)
 
-    attempts = _Attempts(run, model, start)
+    prompt = start.prompt
     attempt, repetition = Attempt(), Repetition()
     while True:
         with (
@@ -69,79 +70,92 @@ def commit(run: Run) -> Result:
             attempt = attempts.make(prompt, attempt.following())
             result = _result(run, attempt, attempts.replacements, git)
         if result:
-            return result
+            return attempts.named(result)
         if not attempt.may_repair:
             break
         is_repeated = repetition.notice(attempt.response, attempt.refusal, applied=attempt.applied)
         if is_repeated or attempt.number > run.options.repairs:
             break
-        prompt = start.prompts.repair(attempt.failure(seen.returned), attempts.replacements.shown)
-    return failed(run, attempt, attempts.replacements, repetition.noticed)
+        prompt = attempts.repair_prompt(attempt)
+    return attempts.named(failed(run, attempt, attempts.replacements, repetition.noticed))
 
 
-class _Attempts:
-    """Makes the attempts of a run, and knows what they changed."""
+class Attempts:
+    """Makes the attempts of a model, and knows what they changed."""
 
     def __init__(self, run: Run, model: Model, start: Beginning) -> None:
         self._run = run
-        self._model = model
+        self.model = model
         self._format = start.response_format
         self._query = start.context.query
         self._seen = start.seen
         self._prompts = start.prompts
         self._forms = KeptForms(run)
         self._watch = start.prompts.watch(self._format.watch(run.max_files))
-        self.replacements = Replacements(run, self._seen, as_built=self._format.is_partial)
+        self._seen_before_build = start.seen
+        self.replacements = self._new_replacements()
 
     def make(self, prompt: Prompt, attempt: Attempt) -> Attempt:
-        """Ask, and apply the response and build, unless it is refused or the run writes nothing."""
-        try:
-            self._ask(prompt, attempt)
-            if self._run.options.dry_run:
-                return attempt
-            attempt.applied = self.replacements.apply(attempt.changes)
-        except ResponseRefused as refused:
-            attempt.refused = refused
-        else:
-            self._build(attempt)
-            self._accept(attempt)
-        return attempt
+        """Ask, and apply the response and build, unless it is refused or the run writes nothing.
 
-    def _ask(self, prompt: Prompt, attempt: Attempt) -> None:
-        """Ask the model, and read the changes of its response.
-
-        Raises:
-            ResponseRefused: they may not be applied.
-        """
-        prompt, completion = self._complete(prompt, attempt)
-        attempt.changes = read_changes(
-            completion, self._run, self._format, prompt.shown, self._seen, self._forms
-        )
-
-    def _complete(self, prompt: Prompt, attempt: Attempt) -> tuple[Prompt, Completion]:
-        """Ask, and ask again with the files that a response requests instead of changing any.
-
-        Raises:
-            ResponseRefused: a request is malformed.
+        Ask again with the files that a response requests instead of changing any.
         """
         following: Prompt | None = prompt
         while following:
-            prompt = following
-            completion = self._model.complete(
-                prompt.request, label=prompt.label, watch=self._watch, parts=prompt.parts
-            )
+            complete = partial(self.model.complete, following.request, **self._options(following))
+            following = self.read(following, attempt, complete)
+        if not (attempt.refused or self._run.options.dry_run):
+            self.build(attempt)
+        return attempt
+
+    def start(self, prompt: Prompt, calls: CallsAtOnce) -> int:
+        """Ask as one of several calls, and return the number of the call."""
+        return calls.start(self.model, prompt.request, **self._options(prompt))
+
+    def _options(self, prompt: Prompt) -> dict[str, Any]:
+        return {"label": prompt.label, "watch": self._watch, "parts": prompt.parts}
+
+    def read(
+        self,
+        prompt: Prompt,
+        attempt: Attempt,
+        complete: Callable[[], Completion],
+    ) -> Prompt | None:
+        """Take the completion, and read the changes of the response, unless it is refused.
+
+        Return the next prompt if it requests files instead.
+        """
+        try:
+            completion = complete()
             attempt.response = completion.text
             with malformed_is_refused(completion, self._run):
                 following = self._prompts.following(prompt, completion)
-        return prompt, completion
+            if following:
+                return following
+            attempt.changes = read_changes(
+                completion, self._run, self._format, prompt.shown, self._seen, self._forms
+            )
+        except ResponseRefused as refused:
+            attempt.refused = refused
+        return None
 
-    def _build(self, attempt: Attempt) -> None:
-        """Run `build.sh`, if it can run on the files as they are."""
+    def build(self, attempt: Attempt) -> None:
+        """Apply the changes unless they are refused, and run `build.sh` if it can run then."""
+        self._seen_before_build = self._seen.copy()
+        try:
+            attempt.applied = self.replacements.apply(attempt.changes)
+        except ResponseRefused as refused:
+            attempt.refused = refused
+            return
         attempt.cannot_run = ""
         if self.replacements.latest:
             attempt.cannot_run = _why_build_cannot_run(self._run)
         if not attempt.cannot_run:
             attempt.build = self._seen.build()
+        self._accept(attempt)
+
+    def _new_replacements(self) -> Replacements:
+        return Replacements(self._run, self._seen, as_built=self._format.is_partial)
 
     def _accept(self, attempt: Attempt) -> None:
         """Ask the acceptance checks about the changes, if the build is green.
@@ -164,6 +178,44 @@ class _Attempts:
         if not attempt.is_accepted:
             self._seen.learn_from_build()
 
+    def apply_again(self, changes: Sequence[Change]) -> None:
+        """Apply the changes of the first attempt again, which were put back after their build.
+
+        Raises:
+            ResponseRefused: one of the files changed meanwhile.
+        """
+        self._seen.take(self._seen_before_build)
+        self.replacements = self._new_replacements()
+        require_unchanged(changes, self._run, self._seen)
+        self.replacements.apply(changes)
+
+    def repair_prompt(self, attempt: Attempt) -> Prompt:
+        """Return the prompt that repairs a failed attempt."""
+        failure = attempt.failure(self._seen.returned)
+        return self._prompts.repair(failure, self.replacements.shown)
+
+    def named(self, result: Result) -> Result:
+        """Return the result of the run: only one of several candidates has more to say."""
+        return result
+
+
+def _attempts(run: Run, start: Beginning) -> Attempts | Candidates:
+    """Return the attempts of the model, or those of several candidates.
+
+    Raises:
+        NotReady: the prompt does not fit into the window of a model.
+    """
+    candidates = run.options.candidates
+    names = candidates if isinstance(candidates, tuple) else (None,) * candidates
+    models = [run.model(name=name) for name in names]
+    if len(models) == 1:
+        return Attempts(run, models[0], start)
+    from code_commit_commit.candidates import Candidates
+
+    for model in models:
+        model.require_fit(start.prompt.size)
+    return Candidates(run, models, start)
+
 
 def _result(
     run: Run,
@@ -183,8 +235,10 @@ def _result(
     return None
 
 
-def _git_commit(run: Run, query: str, model: str) -> GitCommit | None:
+def _git_commit(run: Run, query: str, attempts: Attempts | Candidates) -> GitCommit | None:
     """Prepare the commit that the user asked for, if any.
+
+    Its message names the model of the latest attempt.
 
     Raises:
         NotReady: git could not make it.
@@ -194,7 +248,9 @@ def _git_commit(run: Run, query: str, model: str) -> GitCommit | None:
         return None
     from code_commit_commit.git_commit import GitCommit, commit_message
 
-    return GitCommit(run, commit_message(run.redacted(query), run.folder.name, model))
+    return GitCommit(
+        run, lambda: commit_message(run.redacted(query), run.folder.name, attempts.model.name)
+    )
 
 
 def _require_green(run: Run) -> None:

@@ -55,7 +55,8 @@ def apply(host: Host, arguments: Namespace) -> int:
     """
     recorded = named_run(host.root, arguments.run)
     require_whole(recorded)
-    answers = [call for call in read_story(recorded.folder).calls if call.finish]
+    story = read_story(recorded.folder)
+    answers = [call for call in story.used_calls if call.finish]
     reason = ""
     if recorded.workflow != _WORKFLOW:
         reason = f"is a run of {recorded.workflow}"
@@ -74,9 +75,11 @@ def apply(host: Host, arguments: Namespace) -> int:
             hint="restore these files, or start a new run; nothing was applied",
         )
     query = str((recorded.folder / _QUERY).relative_to(host.root))
-    # Each attempt takes the next answer.
+    # Each attempt takes the next answer, the first one those of all candidates.
+    calls_of_candidates = {candidate.call for candidate in story.candidates} or {answers[0].number}
+    repairs = [call for call in answers if call.number not in calls_of_candidates]
     argv = ["--model", f"replay/{recorded.run}", "--query-file", query]
-    argv += ["--repairs", str(len(answers) - 1)]
+    argv += ["--candidates", str(len(calls_of_candidates)), "--repairs", str(len(repairs))]
     argv += [f"--{name}" for name in ("commit", "quiet", "json") if getattr(arguments, name)]
     return host.run(host.parse(argv))
 

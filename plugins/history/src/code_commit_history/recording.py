@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from code_commit.plugin_api import (
     Completion,
     Finish,
+    LimitReached,
     Message,
     ModelCall,
     NotReady,
@@ -36,13 +38,17 @@ _REFUSED_KEY = "contains an API key"
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """A recorded call: its prompt, and a completion or an error."""
+    """A recorded call: its prompt, and a completion or an error.
+
+    `unsent` is whether a limit stopped it.
+    """
 
     number: int
     prompt: str
     completion: Completion | None
     error: str
     error_kind: ProviderErrorKind | None = None
+    unsent: bool = False
 
 
 class ReplayConfig(BaseModel):
@@ -54,10 +60,19 @@ class ReplayConfig(BaseModel):
 
 
 class Recording:
-    """A `Provider` that answers from a recorded run."""
+    """A `Provider` that answers from a recorded run.
 
-    def __init__(self, name: str, calls: tuple[RecordedCall, ...]) -> None:
+    `arrivals` are the numbers of calls that were made at once, in the order of their arrival.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        calls: tuple[RecordedCall, ...],
+        arrivals: tuple[int, ...] = (),
+    ) -> None:
         self.name = name
+        self._arrivals = arrivals
         self.model = f"replay/{name}"
         self._remaining = list(calls)
         self._count = len(calls)
@@ -66,10 +81,12 @@ class Recording:
     def complete(self, call: ModelCall) -> Completion:
         """Return the next recorded completion for this prompt: threads make calls in any order.
 
-        If no recorded call has this prompt, warn and return the next completion.
+        That of the call with the same number comes first. If no recorded call has this prompt, warn
+        and return the next completion.
 
         Raises:
             ProviderFailed: no recorded call is left, or the recorded call failed.
+            LimitReached: a limit stopped the recorded call.
         """
         prompt = request_text(call.request)
         with self._lock:
@@ -78,18 +95,23 @@ class Recording:
                     f"the recorded run {self.name} has only {count_of(self._count, 'call')}",
                     hint="this run differs from the recorded one: use a real model",
                 )
-            same_prompt = [call for call in self._remaining if call.prompt == prompt]
-            recorded = (same_prompt or self._remaining)[0]
+            same_prompt = [one for one in self._remaining if one.prompt == prompt]
+            same_call = [one for one in same_prompt if one.number == call.number]
+            recorded = (same_call or same_prompt or self._remaining)[0]
             self._remaining.remove(recorded)
         if recorded.completion is None:
-            raise ProviderFailed(
-                recorded.error,
-                hint=f"call {recorded.number} of {self.name} failed like this",
-                kind=recorded.error_kind,
-            )
+            hint = f"call {recorded.number} of {self.name} failed like this"
+            if recorded.unsent:
+                raise LimitReached(recorded.error, hint=hint)
+            raise ProviderFailed(recorded.error, hint=hint, kind=recorded.error_kind)
         if prompt != recorded.prompt:
             call.warn(f"the prompt of call {call.number} differs from {self.name}")
         return recorded.completion
+
+    def next_arrival(self, numbers: Sequence[int]) -> int:
+        """Return which of these calls at once arrived first; the first one if none did."""
+        arrived = [number for number in self._arrivals if number in numbers]
+        return (arrived or list(numbers))[0]
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
@@ -137,16 +159,19 @@ def load_recording(folder: Path) -> Recording:
     """
     requests: dict[int, str] = {}  # by the number of the call
     calls: list[RecordedCall] = []
+    arrivals: list[int] = []
     try:
         for record in read_records(folder / "events.jsonl"):
             if record.kind == "call.started":
                 requests[record.data["number"]] = record.data["request"]
             elif record.kind == "call.finished":
                 calls.append(_recorded_call(folder, requests[record.data["number"]], record))
+            elif record.kind == "call.arrived":
+                arrivals.append(record.data["number"])
         calls.sort(key=lambda recorded: recorded.number)
     except (OSError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise NotReady(f"cannot read the recorded run {folder}: {error}") from error
-    return Recording(folder.name, tuple(calls))
+    return Recording(folder.name, tuple(calls), tuple(arrivals))
 
 
 def _recorded_call(folder: Path, request: str, record: Record) -> RecordedCall:
@@ -159,6 +184,7 @@ def _recorded_call(folder: Path, request: str, record: Record) -> RecordedCall:
             completion=None,
             error=data["error"],
             error_kind=data.get("error_kind"),
+            unsent=data.get("cost_usd") == 0 and not data.get("error_kind"),
         )
     parts: tuple[Part, ...]
     if data.get("parts"):

@@ -275,14 +275,16 @@ def _compare(
     after: Mapping[str, str],
 ) -> Iterator[Comparison]:
     first, second = read_story(recorded.folder), read_story(again.folder)
+    old_calls, new_calls = first.used_calls, second.used_calls
     yield Comparison("outcome", recorded.outcome or recorded.state, again.outcome or again.state)
-    yield Comparison("model calls", str(len(first.calls)), str(len(second.calls)))
-    for old, new in zip(first.calls, second.calls, strict=False):
+    yield Comparison("model calls", str(len(old_calls)), str(len(new_calls)))
+    for old, new in zip(old_calls, new_calls, strict=False):
         yield Comparison(
             f"prompt {old.number}",
             "as recorded",
             _prompt(recorded, again, old.request, new.request),
         )
+    yield from _compare_in_order("candidate", _candidates(first), _candidates(second))
     yield from _compare_in_order("change", _changes(first), _changes(second))
     yield from _compare_in_order("process", _endings(first), _endings(second))
     differing = sorted(
@@ -319,6 +321,10 @@ def _changes(story: Story) -> list[str]:
         paths = [*change_set.written, *(f"-{path}" for path in change_set.deleted)]
         texts.append(", ".join(paths))
     return texts
+
+
+def _candidates(story: Story) -> list[str]:
+    return [candidate.outcome for candidate in story.candidates]
 
 
 def _endings(story: Story) -> list[str]:

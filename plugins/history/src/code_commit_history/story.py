@@ -55,7 +55,8 @@ class Process:
 class Applied:
     """An applied change set.
 
-    `attempt` is None in a workflow without attempts; `call` is the last call before it.
+    `attempt` is None in a workflow without attempts, and `candidate` outside of the trial of one;
+    `call` is the last call before it.
     """
 
     attempt: int | None
@@ -63,6 +64,18 @@ class Applied:
     written: tuple[str, ...]
     deleted: tuple[str, ...]
     seq: int
+    candidate: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TriedCandidate:
+    """A candidate of the commit workflow, and what became of it. `call` is that of its response."""
+
+    number: int
+    model: str
+    call: int
+    outcome: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +97,12 @@ class Chosen:
 
 @dataclass(slots=True)
 class Story:
-    """The calls, processes and changes of a run, each in order."""
+    """The calls, processes, changes and candidates of a run, each in order."""
 
     calls: list[Call] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
     applied: list[Applied] = field(default_factory=list)
+    candidates: list[TriedCandidate] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     contexts: list[Chosen] = field(default_factory=list)
 
@@ -96,6 +110,16 @@ class Story:
     def cost(self) -> Cost:
         """The cost of all calls."""
         return Cost.sum(call.cost for call in self.calls)
+
+    @property
+    def used_calls(self) -> list[Call]:
+        """The calls whose answers the run took, or waited for: a replay makes no others."""
+        cancelled = {one.call for one in self.candidates if one.outcome == "cancelled"}
+        return [call for call in self.calls if call.number not in cancelled]
+
+    def cost_of(self, candidate: TriedCandidate) -> Cost:
+        """Return the cost of the call of a candidate."""
+        return Cost.sum(call.cost for call in self.calls if call.number == candidate.call)
 
 
 def read_story(folder: Path) -> Story:
@@ -109,7 +133,8 @@ def read_story(folder: Path) -> Story:
             # The event may have another version, or belong to a plugin.
             with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                 reader.receive(record)
-    reader.story.calls = list(reader.calls.values())
+    reader.story.calls = sorted(reader.calls.values(), key=lambda call: call.number)
+    reader.story.candidates.sort(key=lambda candidate: candidate.number)
     return reader.story
 
 
@@ -118,11 +143,20 @@ class _Reader:
         self.story = Story()
         self.calls: dict[int, Call] = {}
         self._attempt: int | None = None
+        self._candidate: int | None = None  # that is tried now
+        self._candidate_call: int | None = None
 
     def receive(self, record: Record) -> None:
         data = record.data
         if record.kind == "attempt.started":
             self._attempt = int(data["number"])
+        elif record.kind == "candidate.started":
+            self._candidate = int(data["number"])
+            self._candidate_call = int(data["call"])
+        elif record.kind == "candidate.finished":
+            self._candidate = self._candidate_call = None
+        elif record.kind == "commit.judged":
+            self.story.candidates.append(_candidate(data))
         elif record.kind == "call.started":
             number = int(data["number"])
             self.calls[number] = Call(
@@ -141,10 +175,11 @@ class _Reader:
             self.story.applied.append(
                 Applied(
                     attempt=self._attempt,
-                    call=max(self.calls, default=None),
+                    call=self._candidate_call or max(self.calls, default=None),
                     written=tuple(map(str, data["written"])),
                     deleted=tuple(map(str, data["deleted"])),
                     seq=record.seq,
+                    candidate=self._candidate,
                 )
             )
         elif record.kind == "context.chosen":
@@ -189,6 +224,16 @@ def _chosen(data: Mapping[str, Any]) -> Chosen:
         mapped=int(data["mapped"]),
         tokens=int(data["tokens"]),
         line=describe_context(data),
+    )
+
+
+def _candidate(data: Mapping[str, Any]) -> TriedCandidate:
+    return TriedCandidate(
+        number=int(data["number"]),
+        model=str(data["model"]),
+        call=int(data["call"]),
+        outcome=str(data["outcome"]),
+        reason=str(data["reason"]),
     )
 
 

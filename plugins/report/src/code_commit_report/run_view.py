@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from code_commit.plugin_api import (
     Record,
@@ -24,7 +24,15 @@ from code_commit_report.fields import (
     texts_of,
 )
 from code_commit_report.findings import FindingView, findings_in
-from code_commit_report.views import CallView, ChangeView, Chapter, NoteView, ProcessView, StepView
+from code_commit_report.views import (
+    CallView,
+    CandidateView,
+    ChangeView,
+    Chapter,
+    NoteView,
+    ProcessView,
+    StepView,
+)
 
 _SHOWN_FILES = 200  # of a context
 # `RunView` has a method for each kind.
@@ -49,6 +57,9 @@ _KINDS = frozenset(
         "state.entered",
         "question.asked",
         "question.answered",
+        # of code-commit-commit
+        "candidate.started",
+        "commit.judged",
         # of code-commit-tasks
         "tasks.listed",
         "tasks.judged",
@@ -79,11 +90,13 @@ class RunView:
         self.notes: list[NoteView] = []
         self.steps: list[StepView] = []
         self.findings: list[FindingView] = []
+        self.candidates: list[CandidateView] = []
         self._calls: dict[int, CallView] = {}
         self._processes: dict[str, ProcessView] = {}
         self._changes = 0
         self._parents: dict[int, int | None] = {}
         self._attempts: dict[int, Chapter] = {}
+        self._candidates: dict[int, int] = {}  # numbers of candidates, by the span of their trial
 
     @property
     def calls(self) -> list[CallView]:
@@ -232,6 +245,7 @@ class RunView:
     def _add_change(self, record: Record, change: ChangeView) -> None:
         self._changes += 1
         change.number = self._changes
+        change.candidate = self._candidate_of(record)
         self._chapter(record, "Changes").changes.append(change)
 
     def _process_started(self, record: Record, data: Data) -> None:
@@ -244,6 +258,7 @@ class RunView:
             sandbox=text_of(data, "sandbox"),
             log=log,
             started=record.time,
+            candidate=self._candidate_of(record),
         )
         self._processes[log] = process
         self._chapter(record, "Builds").processes.append(process)
@@ -290,6 +305,24 @@ class RunView:
     def _note(self, at: float, text: str, tone: str = "plain") -> None:
         self.notes.append(NoteView(at, text, tone))
 
+    def _candidate_started(self, record: Record, data: Data) -> None:
+        self._candidates[record.span] = integer_of(data, "number") or 0
+
+    def _commit_judged(self, _: Record, data: Data) -> None:
+        number = integer_of(data, "number") or 0
+        changes = [change for chapter in self.chapters for change in chapter.changes]
+        candidate = CandidateView(
+            number,
+            model=text_of(data, "model"),
+            outcome=text_of(data, "outcome"),
+            reason=text_of(data, "reason"),
+            call=self._calls.get(integer_of(data, "call") or 0),
+            change=next((one for one in changes if one.candidate == number), None),
+            build=next((one for one in self.processes if one.candidate == number), None),
+        )
+        self.candidates.append(candidate)
+        self.candidates.sort(key=lambda one: one.number)
+
     def _tasks_listed(self, _: Record, data: Data) -> None:
         parent = text_of(data, "step")
         # Drop the steps of an earlier attempt.
@@ -311,15 +344,27 @@ class RunView:
             if step.place == text_of(data, "step"):
                 step.state = "passed" if data.get("passed") is True else "failed"
 
+    def _spans_of(self, record: Record) -> Iterator[int]:
+        """Yield the span of a record, and those around it."""
+        span: int | None = record.span
+        for _ in range(len(self._parents) + 1):  # they may form a circle
+            if span is None:
+                return
+            yield span
+            span = self._parents.get(span)
+
+    def _candidate_of(self, record: Record) -> int | None:
+        """Return the number of the candidate that was tried when a record was written, or None."""
+        for span in self._spans_of(record):
+            if span in self._candidates:
+                return self._candidates[span]
+        return None
+
     def _chapter(self, record: Record, title: str, *, new: bool = False) -> Chapter:
         """Return the chapter of a record; without attempts, each call starts a chapter."""
-        span: int | None = record.span
-        for _ in range(len(self._parents) + 1):
-            if span is None:
-                break
+        for span in self._spans_of(record):
             if span in self._attempts:
                 return self._attempts[span]
-            span = self._parents.get(span)
         if new or not self.chapters:
             self.chapters.append(Chapter(title))
         return self.chapters[-1]

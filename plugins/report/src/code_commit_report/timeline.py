@@ -95,8 +95,9 @@ def _of_call(call: CallView, latest: float) -> _Span:
 
 def _of_change(change: ChangeView) -> _Span:
     files = count_of(len(change.written) + len(change.deleted), "file")
+    label = "refused" if change.refused else f"{files} changed"
     return _Span(
-        label="refused" if change.refused else f"{files} changed",
+        label=_named(label, change.candidate),
         target=f"change-{change.number}",
         kind="change",
         tone="bad" if change.refused else "plain",
@@ -112,11 +113,17 @@ def _of_process(process: ProcessView, latest: float) -> _Span:
         tone, word = "open", "running"
     else:
         tone, word = "bad", "failed"
+    label = f"build {word}" if process.is_build else process.argv
     return _Span(
-        label=f"build {word}" if process.is_build else process.argv,
+        label=_named(label, process.candidate),
         target=f"process-{process.number}",
         kind="build",
         tone=tone,
         begin=process.started,
         end=latest if process.finished is None else process.finished,
     )
+
+
+def _named(label: str, candidate: int | None) -> str:
+    """Return the label of what belongs to a candidate, if it does."""
+    return f"candidate {candidate}: {label}" if candidate else label

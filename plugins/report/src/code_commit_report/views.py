@@ -1,4 +1,4 @@
-"""What the page shows of a run: calls, processes, changes, steps and notes."""
+"""What the page shows of a run: calls, processes, changes, candidates, steps and notes."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ class ProcessView:
     finished: float | None = None
     passed: bool = False
     ending: str = "unfinished"
+    candidate: int | None = None
 
 
 @dataclass(slots=True)
@@ -58,6 +59,7 @@ class ChangeView:
     """Applied or refused changes.
 
     `refused` is the reason of a refusal, `rows` are the refused paths and their reasons.
+    `candidate` is the number of the one that was tried.
     """
 
     number: int
@@ -67,6 +69,7 @@ class ChangeView:
     diff: str | None = None
     refused: str | None = None
     rows: tuple[tuple[str, str], ...] = ()
+    candidate: int | None = None
 
 
 @dataclass(slots=True)
@@ -86,6 +89,34 @@ class Chapter:
     calls: list[CallView] = field(default_factory=list)
     changes: list[ChangeView] = field(default_factory=list)
     processes: list[ProcessView] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class CandidateView:
+    """A candidate of the commit workflow, with what it changed and built.
+
+    `call`, `change` and `build` are None if it came not so far.
+    """
+
+    number: int
+    model: str
+    outcome: str
+    reason: str
+    call: CallView | None = None
+    change: ChangeView | None = None
+    build: ProcessView | None = None
+
+    @property
+    def tone(self) -> str:
+        """Return how its outcome looks: "good", "bad" or "open"."""
+        return {"accepted": "good", "cancelled": "open", "unchanged": "open"}.get(
+            self.outcome, "bad"
+        )
+
+    @property
+    def words(self) -> str:
+        """Return its outcome for people."""
+        return self.outcome.replace("_", " ")
 
 
 @dataclass(slots=True)

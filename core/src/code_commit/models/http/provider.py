@@ -10,7 +10,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
@@ -129,7 +129,7 @@ class HttpProvider:
         """
         for form, http_call in self._forms(call):
             streams = form is not _Form.WHOLE
-            with self._posted(http_call, call.deadline, streams=streams) as post:
+            with self._posted(http_call, call.deadline, call.calling, streams=streams) as post:
                 del http_call  # it holds the prompt
                 post.thread.start()
                 post.result = post.queue.get(timeout=post.seconds)
@@ -250,7 +250,8 @@ class HttpProvider:
         deadline: float = math.inf,
     ) -> Any:
         """Send what is no call of a model, and return the decoded answer."""
-        with self._posted(http_call, min(deadline, time.monotonic() + _ASKING_SECONDS)) as post:
+        deadline = min(deadline, time.monotonic() + _ASKING_SECONDS)
+        with self._posted(http_call, deadline, STOP.calling) as post:
             post.thread.start()
             post.result = post.queue.get(timeout=post.seconds)
         STOP.check()
@@ -261,10 +262,11 @@ class HttpProvider:
         self,
         http_call: HttpCall,
         deadline: float,
+        calling: Callable[[Callable[[], object]], AbstractContextManager[None]],
         *,
         streams: bool = False,
     ) -> Iterator[_Post]:
-        """Prepare a request, which the caller sends.
+        """Prepare a request, which the caller sends. What `calling` calls ends it.
 
         If the caller waits too long for the result, `result` is the error for that.
         """
@@ -281,7 +283,7 @@ class HttpProvider:
         post = _Post(thread, result_queue, seconds, result=aborted())
         del http_call, request  # they hold the prompt
         try:
-            with STOP.calling(lambda: result_queue.put(aborted())):
+            with calling(lambda: result_queue.put(aborted())):
                 yield post
         except queue.Empty:
             post.result = out_of_time()

@@ -9,13 +9,21 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from code_commit.plugin_api import ExitCode, Host, duration, find_run, join_paths
+from code_commit.plugin_api import ExitCode, Host, duration, find_run, join_paths, shorten
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.runs import words
 from code_commit_history.runs.listing import document_of
-from code_commit_history.story import Call, Chosen, Process, Story, read_story
+from code_commit_history.story import (
+    Call,
+    Chosen,
+    Process,
+    Story,
+    TriedCandidate,
+    read_story,
+)
 
 _SHOWN_FILES = 50  # of a context
+_LONGEST_REASON = 200  # characters
 
 
 def show(host: Host, arguments: argparse.Namespace) -> int:
@@ -33,6 +41,10 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
             "processes": [asdict(process) for process in story.processes],
             "changes": [asdict(applied) for applied in story.applied],
             "contexts": [_context(chosen) for chosen in story.contexts],
+            "candidates": [
+                asdict(candidate) | {"cost": asdict(story.cost_of(candidate))}
+                for candidate in story.candidates
+            ],
             "folder": str(summary.folder),
             "files": files,
         }
@@ -50,6 +62,10 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
         host.out.line()
         host.out.line("calls")
         host.out.table([("  ", *_call(call)) for call in story.calls])
+    if story.candidates:
+        host.out.line()
+        host.out.line("candidates")
+        host.out.table([("  ", *_candidate(candidate, story)) for candidate in story.candidates])
     if story.processes:
         host.out.line()
         host.out.line("builds and commands")
@@ -59,6 +75,8 @@ def show(host: Host, arguments: argparse.Namespace) -> int:
         host.out.line("changes")
         for applied in story.applied:
             number = f"attempt {applied.attempt}" if applied.attempt else f"call {applied.call}"
+            if applied.candidate:
+                number += f", candidate {applied.candidate}"
             paths = [*applied.written, *(f"{path} (deleted)" for path in applied.deleted)]
             host.out.line(f"    {number}: {', '.join(paths)}")
     host.out.line()
@@ -120,6 +138,19 @@ def _call(call: Call) -> tuple[str, ...]:
         words.tokens(call.usage),
         str(call.cost),
         ending,
+    )
+
+
+def _candidate(candidate: TriedCandidate, story: Story) -> tuple[str, ...]:
+    ending = candidate.outcome.replace("_", " ")
+    if candidate.reason:
+        ending += f": {candidate.reason}"
+    return (
+        str(candidate.number),
+        candidate.model,
+        f"call {candidate.call}",
+        str(story.cost_of(candidate)),
+        shorten(" ".join(ending.split()), _LONGEST_REASON),
     )
 
 
