@@ -217,7 +217,7 @@ _CHANGES: Mapping[str, str] = {
     "an empty file": "^^^empty.txt\n^^^end\n",
     "odd names": "^^^ü/ä ö.txt\nnew\n^^^end\n^^^[slug].tsx\nexport {}\n^^^end\n",
     "many files": "".join(f"^^^many/{number}.txt\nx\n^^^end\n" for number in range(300)),
-    "a long line": f"^^^long.txt\n{'x' * 100_000}\n^^^end\n",
+    "a long line": f"^^^long.txt\n{'x' * 50_000}\n^^^end\n",
 }
 
 
