@@ -134,7 +134,6 @@ def test_the_query_comes_from_the_first_existing_file(
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("codeRollup.txt", None, "codeRollup.txt is missing"),
         ("codeRollup.txt", b" \n", "codeRollup.txt is empty"),
         ("codeRollup.txt", b"one\ntwo \xff", "codeRollup.txt is not UTF-8: line 2, byte 8"),
         ("consistency-query.txt", b"\xff", "consistency-query.txt is not UTF-8: line 1"),
@@ -229,17 +228,19 @@ def test_an_empty_report_keeps_the_earlier_one(review) -> None:
     assert review.config_files() == before
 
 
-def test_a_stale_rollup_is_a_warning(review) -> None:
-    pytest.importorskip("code_commit_commit")
+def test_a_rollup_that_is_out_of_date_is_collected_again(review) -> None:
     assert review.project.command("rollup").exit_code == 0
-    review.server.script(TEXT, TEXT)
-    assert "warning" not in review().stderr
-    review.project.write({"main.py": "print(2)\n"})
+    review.server.script(TEXT, TEXT, TEXT)
+    assert "collected" not in review().stderr
+    review.project.write({"main.py": "print(2)\n", "new.py": "print(3)\n"})
     finished = review()
-    assert (
-        finished.exit_code,
-        "warning: changed since the rollup: main.py; update it" in finished.stderr,
-    ) == (0, True)
+    assert finished.exit_code == 0
+    assert "1 file changed and 1 file is new since the rollup: collected" in finished.stderr
+    (review.project.root / "agent-config/codeRollup.txt").unlink()
+    assert "there is no agent-config/codeRollup.txt: collected" in review().stderr
+    prompts = [request.prompt for request in review.server.requests]
+    assert "print(2)" not in prompts[0]
+    assert all("print(2)" in prompt and "print(3)" in prompt for prompt in prompts[1:])
 
 
 def test_a_rollup_without_the_specification_is_a_warning(review) -> None:

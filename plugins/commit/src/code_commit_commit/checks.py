@@ -37,12 +37,13 @@ from code_commit_commit.contexts import (
     with_hint_of_context,
 )
 from code_commit_commit.current_code import (
+    CODEBASE,
     CurrentCode,
     collect_current_code,
     describe_difference,
     new_files,
 )
-from code_commit_commit.inputs import CODEBASE, FRESH, QUERY, SAMPLE_QUERY, require_build
+from code_commit_commit.inputs import FRESH, QUERY, SAMPLE_QUERY, require_build
 from code_commit_commit.prompts import Context, PromptOrder, initial_prompt
 from code_commit_commit.recorded_rollup import (
     recorded_choice,

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import LimitReached, NotReady, RolledUp, count_of
+from code_commit.plugin_api import (
+    LimitReached,
+    MessageLogged,
+    NotReady,
+    RolledUp,
+    count_of,
+    read_text,
+)
 from code_commit_commit.left_out import exclude_paths
+from code_commit_commit.recorded_rollup import recorded_choice
 from code_commit_commit.rollup_text import LARGEST, Batch, Rollup, add, batches
 from code_commit_commit.window import LARGE, RequireFit, require_code_fits
 
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from code_commit.plugin_api import Tree
+    from code_commit.plugin_api import Run, Tree
 
     class Source(Protocol):
         """A `Run`, or a `Workspace`."""
@@ -22,6 +31,9 @@ if TYPE_CHECKING:
         @property
         def tree(self) -> Tree: ...
         def files(self, patterns: Sequence[str] = ()) -> tuple[str, ...]: ...
+
+
+CODEBASE = "agent-config/codeRollup.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,47 @@ def collect_current_code(
     not_collected = [path for path in visible if path not in rollup.files]
     rolled_up = RolledUp.of_files(source.tree, text, rollup.files, not_collected)
     return CurrentCode(text.decode(), rolled_up, rollup)
+
+
+def collect_missing(run: Run, collect: Callable[[], CurrentCode]) -> CurrentCode:
+    """Collect the code where there is no rollup, and say so. Raises as `collect`."""
+    code = collect()
+    run.emit(MessageLogged(f"there is no {CODEBASE}: collected {code}"))
+    return code
+
+
+def collect_again(
+    run: Run,
+    changed: Sequence[str],
+    created: Sequence[str],
+    collect: Callable[[], CurrentCode],
+) -> CurrentCode:
+    """Collect the code where files changed since the rollup, and say so. Raises as `collect`."""
+    code = collect()
+    difference = f"{describe_difference(changed, created)} since the rollup"
+    run.emit(MessageLogged(f"{difference}: collected the code again, {code}"))
+    return code
+
+
+def fresh_code(run: Run, require_fit: RequireFit) -> str | None:
+    """Collect the code if our rollup is missing or out of date, and return it.
+
+    Return None if it is up to date, has what a context chose, or was written by another program.
+
+    Raises:
+        NotReady: there is no code, or it is far longer than the model's window.
+    """
+    collect = partial(collect_current_code, run, require_fit)
+    codebase = read_text(run.tree, CODEBASE)
+    if codebase is None:
+        return collect_missing(run, collect).text
+    rolled_up = RolledUp.of(run.tree, codebase)
+    if rolled_up.patterns is None or recorded_choice(run.tree):
+        return None
+    changed, created = rolled_up.changed(), new_files(run, rolled_up)
+    if not (changed or created):
+        return None
+    return collect_again(run, changed, created, partial(collect, *rolled_up.patterns)).text
 
 
 def paths_to_collect(

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from code_commit.plugin_api import hookspec
 
 if TYPE_CHECKING:  # only for annotations: every start imports this module
-    from code_commit.plugin_api import Change, Model, Refusal, Run, Tree
+    from code_commit.plugin_api import Change, Model, PromptSize, Refusal, Run, Tree
 
 
 class MalformedResponse(Exception):  # noqa: N818 - names a kind of response
@@ -152,6 +152,20 @@ def watch_blocks(max_files: int, check: Callable[[Block], object]) -> Callable[[
     from code_commit_commit.response import watch_blocks
 
     return watch_blocks(max_files, check)
+
+
+def fresh_code(run: Run, require_fit: Callable[[PromptSize], None]) -> str | None:
+    """Return the code as `code-commit rollup` collects it, if the rollup is missing or out of date.
+
+    Return None if it is up to date, has what a context chose, or was written by another program.
+    `require_fit` checks the size of large code; see `Model.require_fit`.
+
+    Raises:
+        NotReady: there is no code, or it is far longer than the model's window.
+    """
+    from code_commit_commit.current_code import fresh_code
+
+    return fresh_code(run, require_fit)
 
 
 Instructions = Callable[["Run", Literal["initial", "repair"]], str]

@@ -17,9 +17,11 @@ from code_commit.plugin_api import (
     read_text,
 )
 from code_commit_commit.current_code import (
+    CODEBASE,
     CurrentCode,
+    collect_again,
     collect_current_code,
-    describe_difference,
+    collect_missing,
     new_files,
 )
 from code_commit_commit.prompts import Context
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
 _LONGEST_LINE = 200  # characters of the query, for lists of runs
 QUERY = "agent-config/query.txt"
-CODEBASE = "agent-config/codeRollup.txt"
 SAMPLE_QUERY = """\
 Describe the change here in your own words: what the program should do
 afterwards, and how to verify it.
@@ -76,9 +77,7 @@ def read_code(run: Run, query: str, counts_all: Callable[[], bool]) -> tuple[Con
         return _collected(run, query, collect)
     codebase = read_text(run.tree, CODEBASE)
     if codebase is None:
-        code = collect()
-        run.emit(MessageLogged(f"there is no {CODEBASE}: collected {code}"))
-        return _collected_context(run, query, code)
+        return _collected_context(run, query, collect_missing(run, collect))
     if not codebase.strip():
         hint = "collect the code with codeRollup.sh or `code-commit rollup`"
         raise NotReady(f"{CODEBASE} is empty", hint=hint)
@@ -126,9 +125,7 @@ def _compare_with_rollup(
     if not (changed or created):
         return context, SeenFiles(run, context.codebase, rolled_up)
     if setting == "refresh" and rolled_up.patterns:
-        code = collect(*rolled_up.patterns)
-        difference = f"{describe_difference(changed, created)} since the rollup"
-        run.emit(MessageLogged(f"{difference}: collected the code again, {code}"))
+        code = collect_again(run, changed, created, partial(collect, *rolled_up.patterns))
         return _collected_context(run, context.query, code)
     differences = []
     if changed:

@@ -16,8 +16,7 @@ from code_commit.plugin_api import (
 QUERIES = ("agent-config/consistency-query.txt", "agent-config/query.txt")
 CODEBASE = "agent-config/codeRollup.txt"
 _LARGE = 4 << 20  # bytes; less is read before anybody asks whether it fits
-ROLLUP = "codeRollup.sh or `code-commit rollup`"
-_COLLECT = f"collect the code with {ROLLUP}"
+_COLLECT = "collect the code with codeRollup.sh or `code-commit rollup`"
 _SHORTEN = "leave code out with `code-commit rollup --exclude PATTERN`, or choose another model"
 
 

@@ -16,13 +16,13 @@ from code_commit.plugin_api import (
     PromptSize,
     Request,
     Result,
-    RolledUp,
     Run,
     Text,
     count_of,
     join_paths,
     query_of_flags,
 )
+from code_commit_commit.hooks import fresh_code
 from code_commit_consistency.agreement import agreed
 from code_commit_consistency.code_files import Code
 from code_commit_consistency.findings import Finding, findings_of
@@ -97,12 +97,9 @@ def _read_inputs(run: Run, model: Model) -> _Inputs:
         NotReady: they are missing, or exceed the model's window.
     """
     require_files_fit(run.tree, model)
-    codebase = read_codebase(run.tree)
-    if changed := RolledUp.of(run.tree, codebase).changed():
-        text = (
-            f"changed since the rollup: {join_paths(changed)}; update it with `code-commit rollup`"
-        )
-        run.emit(MessageLogged(text, level="warning"))
+    codebase = fresh_code(run, model.require_fit)
+    if codebase is None:
+        codebase = read_codebase(run.tree)
     code = Code(codebase)
     specifications = chosen_specifications(code, run.options.spec)
     if specifications:
