@@ -580,7 +580,9 @@ def test_a_changed_file_does_not_give_way_to_a_request_in_a_repair(choose):
 def test_a_file_that_the_build_changes_can_give_way_and_be_asked_for_again(choose):
     """The model knows what it asks for as it is then."""
     project = choose.change.project
-    project.write({"build.sh": "echo '# built' >> src/c.py; echo '# too' >> src/e.py\ngrep -q good a.txt\n"})
+    project.write(
+        {"build.sh": "echo '# built' >> src/c.py; echo '# too' >> src/e.py\ngrep -q good a.txt\n"}
+    )
     request = "%%%files\nsrc/c.py\n%%%end\n"
     finished = choose(
         [RED, request, "^^^src/c.py\nc = 1\n^^^end\n" + GREEN],
