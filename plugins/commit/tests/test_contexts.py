@@ -577,6 +577,26 @@ def test_a_changed_file_does_not_give_way_to_a_request_in_a_repair(choose):
     assert "complaint about bad" in choose.prompt(3)
 
 
+def test_a_file_that_the_build_changes_can_give_way_and_be_asked_for_again(choose):
+    """The model knows what it asks for as it is then."""
+    project = choose.change.project
+    project.write(
+        {"build.sh": "echo '# built' >> src/c.py; echo '# too' >> src/e.py\ngrep -q good a.txt\n"}
+    )
+    request = "%%%files\nsrc/c.py\n%%%end\n"
+    finished = choose(
+        [RED, request, "^^^src/c.py\nc = 1\n^^^end\n" + GREEN],
+        "--context=chosen",
+        "--context-tokens=50",
+        paths=["src/c.py", "a.txt", "src/e.py"],
+        related=["src/d.py"],
+    )
+    assert finished.exit_code == 0, finished.stderr
+    assert choose.shown(2) == ["a.txt", "src/c.py", "src/d.py"]
+    assert [prompt.count("# built\n") for prompt in choose.change.prompts()] == [0, 0, 1]
+    assert project.read("src/c.py") == "c = 1\n# built\n"
+
+
 def test_a_file_that_is_not_shown_is_not_replaced_blind(choose):
     blind = "^^^src/b.py\nb = 1\n^^^end\n"
     finished = choose([blind + GREEN, blind + GREEN], "--context=chosen", paths=["a.txt"])

@@ -6,6 +6,22 @@ import json
 
 import pytest
 
+from code_commit_testing import install_plugin
+
+ASSIGNMENTS = """
+from code_commit.plugin_api import Change, hookimpl
+from code_commit_commit.hooks import ResponseFormat
+
+
+def parse(text, tree):
+    path, _, content = text.partition(" = ")
+    return [Change(path, content.encode())]
+
+
+@hookimpl(optionalhook=True)
+def code_commit_formats(settings):
+    return [ResponseFormat("assignments", "path = text", "Write `path = text`.", parse)]
+"""
 GOOD = "^^^a.txt\ngood\n^^^end\n^^^new/b.txt\nb\n^^^end\n^^^c.txt\n^^^delete\n"
 
 
@@ -130,6 +146,25 @@ def test_the_answers_of_a_run_with_repairs_are_applied_in_turn(runs):
     assert runs.command("undo").exit_code == 0
     finished = runs.command("apply", name)
     assert (finished.exit_code, runs.project.read("a.txt")) == (0, "good\n"), finished.stderr
+
+
+def test_an_answer_is_read_in_the_format_that_its_run_had(runs, tmp_path):
+    """Whatever the settings are now."""
+    runs.plugins.append(install_plugin(tmp_path / "format", "assignments", ASSIGNMENTS))
+    assigned = runs.run("a.txt = ^^^a.txt good", arguments=["--dry-run", "--format=assignments"])[1]
+    usual = runs.run(runs.replaced("a.txt", "a.txt = good\n"), arguments=["--dry-run"])[1]
+    settings = '[plugins.commit]\nresponse_format = "assignments"\n'
+    for name, config, content in (
+        (assigned, "", "^^^a.txt good"),
+        (usual, settings, "a.txt = good\n"),
+    ):
+        runs.project.write({"agent-config/config.toml": config})
+        finished = runs.command("apply", name)
+        assert finished.exit_code == 0, finished.stderr
+        assert runs.project.read("a.txt") == content
+        assert runs.command("undo").exit_code == 0
+        finished = runs.command("replay", name)
+        assert finished.exit_code == 0, finished.stdout
 
 
 def test_an_answer_that_is_not_allowed_is_refused(runs):

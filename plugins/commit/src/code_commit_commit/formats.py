@@ -47,6 +47,11 @@ class ChosenFormat:
     distribution: str
 
     @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self.format.name
+
+    @property
     def is_partial(self) -> bool:
         """Whether a response can change a part of a file."""
         return self.format.is_partial is True

@@ -213,7 +213,7 @@ class PartialCode:
         before = self._code.contents
         unusable = self._code.show_more(paths, self._changed)
         after = self._code.contents
-        self.seen.learn({path: text for path, text in after.items() if path not in before})
+        self.seen.learn({path: text for path, text in after.items() if before.get(path) != text})
         self.seen.forget(before.keys() - after.keys())
         text, _ = self._code.rollup()
         self._codebase = text.decode()

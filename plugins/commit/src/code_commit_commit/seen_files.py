@@ -97,7 +97,7 @@ class SeenFiles:
     def forget(self, paths: Iterable[str]) -> None:
         """Note that the codebase of the next prompts does not have these files any more."""
         for path in paths:
-            del self._digests[path]
+            self._digests.pop(path, None)  # of a file that a build changed, there is none
             if self._others is not None:
                 self._others |= {path}
 

@@ -19,6 +19,7 @@ from code_commit.plugin_api import (
 from code_commit_commit.attempt import Attempt
 from code_commit_commit.beginning import Beginning, begin
 from code_commit_commit.endings import failed, passed, preview, tampered
+from code_commit_commit.formats import FILES
 from code_commit_commit.inputs import warn_of_uncommitted_changes
 from code_commit_commit.kept_form import KeptForms
 from code_commit_commit.prompts import build_end
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from code_commit.plugin_api import CallsAtOnce, Change, Completion, Model, Run
     from code_commit_commit.candidates import Candidates
     from code_commit_commit.git_commit import GitCommit
-    from code_commit_commit.prompts import Context
     from code_commit_commit.request import Prompt
 
 
@@ -58,7 +58,7 @@ def commit(run: Run) -> Result:
     if run.settings.build_untouched == "before":
         _require_green(run)
         start.seen.renew()
-    _keep_inputs(run, start.context)
+    _keep_inputs(run, start)
 
     prompt = start.prompt
     attempt, repetition = Attempt(), Repetition()
@@ -268,10 +268,12 @@ def _require_green(run: Run) -> None:
         )
 
 
-def _keep_inputs(run: Run, context: Context) -> None:
-    """Keep the inputs in the run folder, where `code-commit replay` reads them back."""
-    run.keep("input-query.txt", context.query)
-    run.keep("input-codeRollup.txt", context.codebase)
+def _keep_inputs(run: Run, start: Beginning) -> None:
+    """Keep the inputs in the run folder, where `code-commit replay` and `apply` read them back."""
+    run.keep("input-query.txt", start.context.query)
+    run.keep("input-codeRollup.txt", start.context.codebase)
+    if start.response_format.name != FILES:
+        run.keep("input-format.txt", f"{start.response_format.name}\n")
 
 
 def _why_build_cannot_run(run: Run) -> str:

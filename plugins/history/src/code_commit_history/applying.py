@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import PurePosixPath
 
 from code_commit.plugin_api import Host, NotReady, Tree, join_paths, open_run_file, read_records
+from code_commit_history.choice import recorded_format
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
@@ -79,6 +80,7 @@ def apply(host: Host, arguments: Namespace) -> int:
     calls_of_candidates = {candidate.call for candidate in story.candidates} or {answers[0].number}
     repairs = [call for call in answers if call.number not in calls_of_candidates]
     argv = ["--model", f"replay/{recorded.run}", "--query-file", query]
+    argv += [f"--format={recorded_format(recorded.folder)}"]
     argv += ["--candidates", str(len(calls_of_candidates)), "--repairs", str(len(repairs))]
     argv += [f"--{name}" for name in ("commit", "quiet", "json") if getattr(arguments, name)]
     return host.run(host.parse(argv))

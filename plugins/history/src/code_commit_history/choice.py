@@ -1,4 +1,4 @@
-"""The code that a context chose for a run, so that its replay shows the same."""
+"""The code and the response format of a commit, so that its replay has the same."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 from code_commit.plugin_api import Json, open_run_file, read_records
 
 _FILE = "input-choice.json"
+_FORMAT = "input-format.txt"
+_USUAL_FORMAT = "files"  # of a run that keeps no name of a format
 
 
 def recorded_choice(folder: Path) -> Json | None:
@@ -24,6 +26,15 @@ def recorded_choice(folder: Path) -> Json | None:
     except (OSError, ValueError, RecursionError, LookupError, TypeError):
         return None
     return recorded  # type: ignore[no-any-return] # `related` was set, so it is a mapping
+
+
+def recorded_format(folder: Path) -> str:
+    """Return the name of the format in which the responses of the run are written."""
+    try:
+        with open_run_file(folder, _FORMAT) as file:
+            return file.read().decode().strip()
+    except (OSError, ValueError):
+        return _USUAL_FORMAT
 
 
 def manifest_of(choice: Json, rollup: bytes) -> Json:

@@ -31,7 +31,7 @@ from code_commit.plugin_api import (
     shorten,
 )
 from code_commit_history.changes import whole_change
-from code_commit_history.choice import manifest_of, recorded_choice
+from code_commit_history.choice import manifest_of, recorded_choice, recorded_format
 from code_commit_history.past_runs import PastRun, named_run, read_run
 from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
@@ -252,6 +252,8 @@ def _invocation(host: Host, recorded: PastRun) -> Invocation:
     if recorded_choice(recorded.folder):  # the rollup of the replay has it
         flags = {name: value for name, value in flags.items() if name not in _CHOICE_FLAGS}
         flags["context"] = "auto"
+    if recorded.workflow == "committing-code":
+        flags["format"] = recorded_format(recorded.folder)
     # The log may come from the repository: use the user's current sandbox.
     settings = {
         name: value
