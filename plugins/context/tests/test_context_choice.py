@@ -38,7 +38,7 @@ def test_ranked_finds_files_by_content_path_past_pair_and_name(shop):
     assert "by words of the query, paths and 4 past commits" in choice.reason
     assert "the query names docs/named.txt" in choice.reason
     assert "larger than the budget: data.csv" in choice.reason
-    assert "2 files are no text" in choice.reason
+    assert "2 files are not text" in choice.reason
 
 
 def test_the_map_has_names_and_named_files_take_their_part_of_the_budget(shop):

@@ -105,8 +105,10 @@ def rendered(name: str, kind: str) -> Iterator[tuple[str, str]]:
         table = f"```toml\n[plugins.new-name]\n{facts.setting}\n```"
         settings = f"\nIts settings are in `agent-config/config.toml`:\n\n{table}\n"
     needs = f'"{facts.needs}>=VERSION", ' if facts.needs else ""
+    article = "An" if facts.words[0] in "aeiou" else "A"
     words = {
         "NEEDS": needs,
+        "A KIND": f"{article} {facts.words}",
         "KIND": facts.words,
         "USAGE": facts.usage,
         "SETTINGS\n": settings,

@@ -19,7 +19,9 @@ _OFFERS = {
     "acceptance": "acceptance checks",
     "log_sinks": "log sinks",
     "after_run": "after run",
+    "formats": "response formats",
 }
+_NO_OFFERS = {"addhooks", "checks", "commands", "providers", "secrets", "settings", "workflows"}
 
 
 def plugins_arguments(parser: ArgumentParser) -> None:
@@ -76,4 +78,7 @@ def _row(plugin: Plugin, registry: Registry) -> dict[str, Any]:
 def _offers(row: Mapping[str, Any]) -> Iterator[str]:
     for kind in ("provider", "workflow", "command"):
         yield from (f"{kind} {name}" for name in row[f"{kind}s"])
-    yield from (offer for hook, offer in _OFFERS.items() if f"code_commit_{hook}" in row["hooks"])
+    hooks = [hook.removeprefix("code_commit_") for hook in row["hooks"]]
+    yield from (offer for hook, offer in _OFFERS.items() if hook in hooks)
+    others = (hook for hook in hooks if hook not in {*_OFFERS, *_NO_OFFERS})
+    yield from (hook.replace("_", " ") for hook in others)  # hooks of other plugins

@@ -7,7 +7,7 @@
     def code_commit_contexts(settings):
         return [Context("changed", "the files of the last commit", choose)]
 
-Without plugins that implement them, prompts and behavior are those of the seeds.
+Without plugins that implement them, prompts and behavior stay as they are.
 """
 
 # mypy: disable-error-code="empty-body"
@@ -99,7 +99,7 @@ class Context:
 class ResponseFormat:
     """A way in which a response names changes: `--format NAME`.
 
-    `instructions` is the section `[response format]` of the prompts, after the seeds' text. `parse`
+    `instructions` is the section `[response format]` of the prompts, after the usual text. `parse`
     returns the changes of a whole response, with the whole new content of each file; `tree` has the
     files as they are. It is pure, takes linear time, never guesses, and raises `MalformedResponse`.
     Its message may quote files: the model gets it only if it may see the files that `parse` read.
@@ -134,7 +134,7 @@ class Block:
 
 
 def read_blocks(response: str) -> list[Block]:
-    """Return the blocks of a response, at least one, for a format with the fences of the seeds.
+    """Return the blocks of a response, at least one, for a format with the built-in fences.
 
     Raises:
         MalformedResponse: there is no block, or one is not closed.
@@ -174,7 +174,7 @@ Instructions = Callable[["Run", Literal["initial", "repair"]], str]
 
 @hookspec
 def code_commit_instructions(settings: Any) -> Iterable[Instructions]:
-    """Return functions for sections of the prompt, after the seeds' text.
+    """Return functions for sections of the prompt, after the built-in text.
 
     The texts of a distribution have the label `[instructions of DISTRIBUTION]`; without a text
     there is no section. Called once per run, with the section of the implementing plugin. Each

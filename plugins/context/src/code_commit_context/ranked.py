@@ -53,7 +53,7 @@ def _reasons(ranking: Ranking, order: Sequence[str], tokens: int) -> Iterator[st
     if ranking.generated:
         yield f"{count_of(ranking.generated, 'generated file ranks', 'generated files rank')} lower"
     if ranking.not_text:
-        yield f"{count_of(ranking.not_text, 'file is', 'files are')} no text"
+        yield f"{count_of(ranking.not_text, 'file is', 'files are')} not text"
 
 
 def _some(paths: Sequence[str]) -> str:

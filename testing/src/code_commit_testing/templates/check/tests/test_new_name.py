@@ -21,5 +21,5 @@ def test_a_large_change_is_sent_back(tmp_path: Path) -> None:
     with ScriptedServer([Reply(LARGE), Reply(SMALL)]) as server:
         finished = project.command("--model", "gpt-5", environ=server.environment())
         assert finished.exit_code == 0, finished.stderr
-        assert "Change at most 1 files; this change has 3." in server.requests[1].prompt
+        assert "Change at most 1 file, not 3." in server.requests[1].prompt
     assert not (project.root / "b.txt").exists()

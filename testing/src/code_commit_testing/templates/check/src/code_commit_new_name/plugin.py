@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from code_commit.plugin_api import AcceptanceCheck, Run, Submission, Verdict, hookimpl
+from code_commit.plugin_api import AcceptanceCheck, Run, Submission, Verdict, count_of, hookimpl
 
 
 @hookimpl
@@ -24,5 +24,5 @@ def accept(max_files: int, run: Run, submission: Submission) -> Verdict:
     """Accept a green change of few files."""
     count = len(submission.changes)
     if count > max_files:
-        return Verdict(False, f"Change at most {max_files} files; this change has {count}.")
+        return Verdict(False, f"Change at most {count_of(max_files, 'file')}, not {count}.")
     return Verdict(True, trailers={"Changed-Files": str(count)})

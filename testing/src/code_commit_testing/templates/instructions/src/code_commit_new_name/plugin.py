@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from code_commit.plugin_api import Run, hookimpl, read_text
+from code_commit.plugin_api import NotReady, Run, hookimpl, read_text
 
 
 @hookimpl
@@ -26,4 +26,6 @@ def section(file: str, run: Run, prompt: str) -> str:
 
     An empty text makes no section.
     """
+    if refusal := run.may_read(file):
+        raise NotReady(f"{file} cannot be a part of the prompt: {refusal.reason}")
     return read_text(run.tree, file) or ""
