@@ -167,6 +167,21 @@ def test_all_of_the_files_leave_nothing_to_ask_for(choose):
     assert choose.prompt() == chosen
 
 
+def test_an_explicit_limit_holds_where_the_window_is_unknown(choose, tmp_path):
+    project = choose.change.project
+    plugin = CHOOSER.replace("{name}", "ranked")
+    choose.plugins.append(install_plugin(tmp_path / "ranked", "ranked", plugin))
+    arguments = ("--query=Do it.", "--context-tokens=30")
+    finished = choose([GREEN], *arguments, paths=["a.txt"])
+    assert finished.exit_code == 0, finished.stderr
+    assert "not all of the code is sent: the code (about" in finished.stderr
+    assert "exceeds the limit of 30" in finished.stderr
+    assert choose.shown() == ["a.txt"]
+    project.write({"agent-config/codeRollup.txt": "--- a.txt ---\nold\n" + "words\n" * 100})
+    finished = choose([GREEN], *arguments, paths=["a.txt"])
+    assert "words\nwords\n" in choose.change.prompts()[-1]
+
+
 # --- which context --------------------------------------------------------------------------------
 
 LARGE = "words of a text\n" * 30_000
@@ -187,7 +202,7 @@ def test_code_that_does_not_fit_is_chosen_by_the_context_ranked(choose, tmp_path
     choose.plugins.append(install_plugin(tmp_path / "ranked", "ranked", plugin))
     finished = choose([GREEN], *arguments, paths=["a.txt"], map={"src/large.txt": []})
     assert finished.exit_code == 0, finished.stderr
-    assert "the code does not fit into the window of gpt-4o\n" in finished.stderr
+    assert "not all of the code is sent: the prompt has about" in finished.stderr
     assert "ranked 1 of 10 files, about 18 tokens ($0.00)\n" in finished.stderr
     assert choose.shown() == ["a.txt"]
     finished = choose([GREEN], *arguments, "--context=all", paths=["a.txt"])

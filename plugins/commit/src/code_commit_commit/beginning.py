@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -65,12 +64,12 @@ def begin(run: Run) -> Beginning:
     if choice.selects:
         return _with_part(run, query, choice, sections, rollup_patterns(run.tree) or NO_PATTERNS)
     try:
-        return _with_all(run, query, sections, lambda: not choice.may_select)
+        return _with_all(run, query, sections, choice)
     except PromptTooLong as error:
         patterns = rollup_patterns(run.tree)
         if patterns is None or not choice.may_select:
             raise with_hint_of_context(error, choice.setting, choice.context) from error
-    run.emit(MessageLogged(f"the code does not fit into the window of {run.model().name}"))
+        run.emit(MessageLogged(f"not all of the code is sent: {error.message}"))
     return _with_part(run, query, choice, sections, patterns)
 
 
@@ -78,7 +77,7 @@ def _with_all(
     run: Run,
     query: str,
     sections: PromptSections,
-    counts_all: Callable[[], bool],
+    choice: CodeChoice,
 ) -> Beginning:
     """Begin with all of the code, or with the rollup as it is.
 
@@ -87,13 +86,15 @@ def _with_all(
         NotReady: it does not fit for another reason; or there is no code, or it changed since the
             rollup.
     """
-    context, seen = read_code(run, query, counts_all)
+    is_ours = rollup_patterns(run.tree) is not None  # of another rollup, no files can be selected
+    require_fit = fit_of(run, choice.most_code if is_ours else None)
+    context, seen = read_code(run, query, lambda: not choice.may_select, require_fit)
     response_format = choose_format(run, context.codebase)
     prompts = Prompts(run, context, response_format, sections)
     prompt = prompts.initial()
     largest = max(prompt.parts, key=lambda part: part.tokens)
-    is_code = largest.name == CODE
-    require_fit = fit_of(run) if is_code else run.model().require_fit
+    if largest.name != CODE:
+        require_fit = run.model().require_fit
     require_fit(prompt.size)
     return Beginning(context, seen, response_format, prompts, prompt)
 

@@ -129,13 +129,15 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
         NotReady: the next run could not send it.
     """
     settings = host.settings()
-    require_fit = require_fit_of(context)
     selecting = _selecting_context(host, settings.context)
     limit = token_limit(settings.context_tokens, context.window)
     with host.workspace() as workspace:
         if settings.context not in {AUTO, ALL}:
             yield from _selection(settings.context, limit, context)
             return
+        is_ours = rollup_patterns(workspace.tree) is not None
+        most_code = settings.context_tokens if settings.context == AUTO and is_ours else None
+        require_fit = require_fit_of(context, most_code)
         try:
             counts_all = settings.context == ALL or selecting is None
             code = _chosen_code(workspace, settings) or _next_code(
@@ -147,7 +149,7 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
             size = _prompt_size(code.text, settings.prompt_order)
             require_fit(size)
         except PromptTooLong as error:
-            if counts_all or rollup_patterns(workspace.tree) is None:
+            if counts_all or not is_ours:
                 yield Check("skipped", "not compared with the files: no run can send it")
                 raise with_hint_of_context(error, settings.context, selecting) from error
             yield from _selection(RANKED, limit, context, "not all of the code fits, so ")

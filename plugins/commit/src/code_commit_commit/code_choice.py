@@ -63,6 +63,11 @@ class CodeChoice:
         return self.context.name
 
     @property
+    def most_code(self) -> int | None:
+        """The most tokens of all of the code: a limit from flags or settings, with "auto"."""
+        return self.limit if self.setting == AUTO else None
+
+    @property
     def may_select(self) -> bool:
         """Whether files are selected if all of the code does not fit."""
         return self.selects or (self.setting == AUTO and self.context is not None)

@@ -27,7 +27,12 @@ from code_commit_commit.current_code import (
 from code_commit_commit.prompts import Context
 from code_commit_commit.recorded_rollup import recorded_choice
 from code_commit_commit.seen_files import SeenFiles
-from code_commit_commit.window import PromptTooLong, RequireFit, require_file_fits
+from code_commit_commit.window import (
+    PromptTooLong,
+    RequireFit,
+    require_code_limit,
+    require_file_fits,
+)
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import PromptSize, Run, Tree
@@ -59,7 +64,12 @@ def read_query(run: Run) -> str:
     return query
 
 
-def read_code(run: Run, query: str, counts_all: Callable[[], bool]) -> tuple[Context, SeenFiles]:
+def read_code(
+    run: Run,
+    query: str,
+    counts_all: Callable[[], bool],
+    require_fit: RequireFit,
+) -> tuple[Context, SeenFiles]:
     """Return the query with the code rollup, unchanged.
 
     Collect the code again if our own rollup is out of date. `counts_all` says whether to count the
@@ -71,8 +81,8 @@ def read_code(run: Run, query: str, counts_all: Callable[[], bool]) -> tuple[Con
         PromptTooLong: the code is far longer than the model's window.
         NotReady: it is missing, empty or not UTF-8; or files changed since the rollup.
     """
-    require_file_fits(run.tree, CODEBASE, fit_of(run), is_code=True)
-    collect = partial(collect_current_code, run, fit_of(run), counts_all=counts_all)
+    require_file_fits(run.tree, CODEBASE, require_fit, is_code=True)
+    collect = partial(collect_current_code, run, require_fit, counts_all=counts_all)
     if run.options.rollup or recorded_choice(run.tree):  # of a choice, not of all code
         return _collected(run, query, collect)
     codebase = read_text(run.tree, CODEBASE)
@@ -210,10 +220,14 @@ def _is_missing(tree: Tree, path: str) -> bool:
         return False
 
 
-def fit_of(run: Run) -> RequireFit:
-    """Return the check of a prompt's size; the model's window is looked up when it is used."""
+def fit_of(run: Run, most_code: int | None = None) -> RequireFit:
+    """Return the check of a prompt's size; the model's window is looked up when it is used.
+
+    With `most_code`, the code may not have more tokens.
+    """
 
     def require_fit(size: PromptSize) -> None:
+        require_code_limit(size, most_code)
         model = run.model()
         try:
             model.require_fit(size)

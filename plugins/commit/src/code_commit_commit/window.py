@@ -97,10 +97,28 @@ def require_code_fits(rollup: Rollup, require_fit: RequireFit) -> None:
     require_fit(PromptSize(tokens, [PromptPart(CODE, tokens, size, hint)]))
 
 
-def require_fit_of(context: CheckContext) -> RequireFit:
-    """Return the check for the model of `code-commit doctor`, which asks no service."""
+def require_code_limit(size: PromptSize, most: int | None) -> None:
+    """Check that the code in a prompt has at most so many tokens.
+
+    Raises:
+        PromptTooLong: it has more.
+    """
+    for part in size.parts:
+        if most is not None and part.name == CODE and part.tokens > most:
+            raise PromptTooLong(
+                f"{part} exceeds the limit of {most:,}",
+                hint="pass a larger --context-tokens, or leave code out of the rollup",
+            )
+
+
+def require_fit_of(context: CheckContext, most_code: int | None = None) -> RequireFit:
+    """Return the check for the model of `code-commit doctor`, which asks no service.
+
+    With `most_code`, the code may not have more tokens.
+    """
 
     def require_fit(size: PromptSize) -> None:
+        require_code_limit(size, most_code)
         window = context.window
         if window and size.tokens > window and (size.request or not size.is_near(window)):
             refusal = size.refusal(context.model, window)
