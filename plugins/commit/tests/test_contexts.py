@@ -500,6 +500,18 @@ def test_asked_files_take_the_place_of_others(choose):
     assert "large.txt: It has about 1," in choose.others(2)
 
 
+def test_small_files_stay_beside_a_large_one_that_takes_the_place_of_another(choose):
+    large = {f"large{number}.txt": f"{number} words\n" * 100 for number in range(2)}
+    choose.change.project.write(large)
+    request = "%%%files\nlarge1.txt\n%%%end\n"
+    arguments = ("--context=chosen", "--context-tokens=600")
+    finished = choose([request, GREEN], *arguments, paths=["large0.txt", "a.txt", "src/b.py"])
+    assert finished.exit_code == 0, finished.stderr
+    assert choose.shown(1) == ["a.txt", "large0.txt", "src/b.py"]
+    assert choose.shown(2) == ["a.txt", "large1.txt", "src/b.py"]
+    assert choose.others(2).endswith("\nlarge0.txt\n\n")
+
+
 @given(st.lists(st.integers(1, 9), max_size=40), st.sampled_from([
     ("%%%files\na\n%%%end\nwords follow", "%%%files\na\n%%%end"),
     ("\n\ufeff%%%files \r\na\n%%%end\n\n^^^a", "\n\ufeff%%%files \r\na\n%%%end\n\n^^^"),

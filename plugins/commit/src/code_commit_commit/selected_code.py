@@ -113,7 +113,8 @@ class SelectedCode:
     def show_more(self, paths: Sequence[str], kept: Collection[str]) -> dict[str, str]:
         """Show further files, which come first. Return why some cannot be shown.
 
-        Those of the lowest rank give way, then the end of the map; files in `kept` do not.
+        Those of the lowest rank give way, unless they fit beside those of a higher rank, then the
+        end of the map; files in `kept` do not.
         """
         before = self._files
         tokens_of_map = self.tokens - sum(file.tokens for file in before.values())
@@ -127,6 +128,12 @@ class SelectedCode:
             path, file = rest.popitem()
             dropped.append(path)
             size -= file.tokens
+        for path in reversed(dropped):
+            file = before[path]
+            if self.tokens + size + file.tokens + tokens_of_map <= self.limit:
+                rest[path] = file
+                size += file.tokens
+        dropped = [path for path in dropped if path not in rest]
         self._files |= rest
         self.tokens += size
         lines, self._map = self._map, {}
