@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LABEL = "other files"  # of the map
 _LABEL_TOKENS = 6
 _NOT_OFFERED = "It is not among the files to choose from."
-_NOT_TEXT = "It cannot be read as UTF-8 text."
+NOT_TEXT = "It cannot be read as UTF-8 text."
 _AT_ONCE = 64  # files
 _MOST_BYTES = 12  # of a token: a larger file is not read to learn that it does not fit
 _LEAST = 8  # tokens of a file with its header
@@ -161,7 +161,7 @@ class SelectedCode:
                 continue
             file = _file(path, self._project.tree.read(path) or b"")
             if file is None:
-                unusable[path] = _NOT_TEXT
+                unusable[path] = NOT_TEXT
             elif self.tokens + file.tokens > self.limit:
                 size = f"about {count_of(file.tokens, 'token')}"
                 unusable[path] = f"It has {size}, and does not fit into {self.limit:,}."
@@ -195,7 +195,7 @@ class SelectedCode:
             if content is not None:
                 file = _file(path, content)
             if file is None:
-                unusable[path] = _NOT_TEXT
+                unusable[path] = NOT_TEXT
             elif self.tokens + file.tokens <= self.limit:
                 self._files[path] = file
                 self.tokens += file.tokens
