@@ -431,7 +431,7 @@ def test_named_files_that_cannot_be_shown_are_refused(choose, tmp_path):
         finished = choose([GREEN], f"--files={name}")
         assert (finished.exit_code, words in finished.stderr) == (2, True), finished.stderr
     for name, words in {
-        "image.bin": "--files: image.bin cannot be shown: It cannot be read as UTF-8 text.",
+        "image.bin": "--files: image.bin cannot be shown: It cannot be read as UTF-8 text.\nhint: name text",
         "large.txt": "--files: large.txt cannot be shown: It has about 1,",
     }.items():
         finished = choose([GREEN], "--files", "a.txt", name, "--context-tokens=500")
@@ -445,7 +445,8 @@ def test_named_files_that_cannot_be_shown_are_refused(choose, tmp_path):
 def test_a_response_can_ask_for_files_twice(choose):
     project = choose.change.project
     project.write({".env": "KEY=1\n"})
-    first = "I need more.\n%%%files\nsrc/b.py\n./src/c.py\ngone.py\n.env\n\na.txt\n%%%end\n"
+    odd = f"odd\x1b{'y' * 9000}"
+    first = f"I need more.\n%%%files\nsrc/b.py\n./src/c.py\ngone.py\n.env\n\na.txt\n{odd}\n%%%end\n"
     second = "%%%files\nsrc/d.py\n%%%end"
     finished = choose([first, second, GREEN], "--context=chosen", "--json", paths=["a.txt"])
     assert finished.exit_code == 0, finished.stderr
@@ -459,6 +460,7 @@ def test_a_response_can_ask_for_files_twice(choose):
         "cannot be shown:\n\na.txt: It is shown.\ngone.py: There is no such file.\n.env: It may"
     )
     assert refused in choose.others(2)
+    assert re.search(r"^odd\\x1by{190,200}…: ", choose.others(2), re.MULTILINE)
     assert "cannot be shown" not in choose.others(3)
     assert [call["request"] for call in events(finished, "call.started")] == [
         f"{number}-initial-query.txt" for number in (1, 2, 3)
@@ -513,6 +515,18 @@ def test_asked_files_take_the_place_of_others(choose):
     assert choose.shown(2) == ["a.txt", "src/b.py", "src/g.py"]
     assert "\nsrc/c.py\n" in choose.others(2)
     assert "large.txt: It has about 1," in choose.others(2)
+
+
+def test_small_files_stay_beside_a_large_one_that_takes_the_place_of_another(choose):
+    large = {f"large{number}.txt": f"{number} words\n" * 100 for number in range(2)}
+    choose.change.project.write(large)
+    request = "%%%files\nlarge1.txt\n%%%end\n"
+    arguments = ("--context=chosen", "--context-tokens=600")
+    finished = choose([request, GREEN], *arguments, paths=["large0.txt", "a.txt", "src/b.py"])
+    assert finished.exit_code == 0, finished.stderr
+    assert choose.shown(1) == ["a.txt", "large0.txt", "src/b.py"]
+    assert choose.shown(2) == ["a.txt", "large1.txt", "src/b.py"]
+    assert choose.others(2).endswith("\nlarge0.txt\n\n")
 
 
 @given(st.lists(st.integers(1, 9), max_size=40), st.sampled_from([

@@ -22,6 +22,15 @@ def parse(text, tree):
 def code_commit_formats(settings):
     return [ResponseFormat("assignments", "path = text", "Write `path = text`.", parse)]
 """
+FIRST = """
+from code_commit.plugin_api import hookimpl
+from code_commit_commit.hooks import Context, Selection
+
+
+@hookimpl(optionalhook=True)
+def code_commit_contexts(settings):
+    return [Context("first", "a.txt", lambda request: Selection(paths=["a.txt"]))]
+"""
 GOOD = "^^^a.txt\ngood\n^^^end\n^^^new/b.txt\nb\n^^^end\n^^^c.txt\n^^^delete\n"
 
 
@@ -165,6 +174,27 @@ def test_an_answer_is_read_in_the_format_that_its_run_had(runs, tmp_path):
         assert runs.command("undo").exit_code == 0
         finished = runs.command("replay", name)
         assert finished.exit_code == 0, finished.stdout
+
+
+def test_an_answer_can_change_the_files_that_its_run_showed(runs, tmp_path):
+    """Whatever the settings are now, and also those that it asked for or that flags named."""
+    runs.plugins.append(install_plugin(tmp_path / "context", "first", FIRST))
+    runs.project.write({"c.txt": "c\n", "d.txt": "d\n"})
+    config = '[plugins.commit]\ncontext = "first"\n'
+    runs.project.write({"agent-config/config.toml": config})
+    (runs.project.root / "agent-config/codeRollup.txt").unlink()
+    request = "%%%files\nc.txt\n%%%end\n"
+    for replies, arguments in (
+        ([GOOD], ["--context=all"]),
+        ([GOOD], ["--files=c.txt", "--context-tokens=50"]),
+        ([request, GOOD], ["--context-tokens=50"]),
+    ):
+        name = runs.run(*replies, arguments=["--dry-run", *arguments])[1]
+        finished = runs.command("apply", name)
+        assert finished.exit_code == 0, finished.stderr
+        assert not (runs.project.root / "c.txt").exists()
+        assert "refused" not in finished.stderr
+        assert runs.command("undo").exit_code == 0
 
 
 def test_an_answer_that_is_not_allowed_is_refused(runs):

@@ -16,6 +16,8 @@ from code_commit.plugin_api import (
     cost_of,
     count_of,
     join_paths,
+    printable,
+    shorten,
 )
 from code_commit_commit.code_choice import CodeChoice, token_limit, warn
 from code_commit_commit.hooks import ContextRequest, MalformedResponse, Selection
@@ -23,7 +25,7 @@ from code_commit_commit.prompts import Context, Section
 from code_commit_commit.recorded_rollup import RecordedChoice
 from code_commit_commit.requested_files import BEGIN, CLOSE, requested_files
 from code_commit_commit.seen_files import SeenFiles
-from code_commit_commit.selected_code import LABEL, SelectedCode
+from code_commit_commit.selected_code import LABEL, NOT_TEXT, SelectedCode
 from code_commit_workspace import normalise_path
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 _REQUESTS = 2  # of a run
 _MOST_RELATED = 20  # files that join a repair
+_LONGEST_PATH = 200  # characters of a requested path that is refused; a model wrote it
 _ONLY_A_PART = """\
 The codebase has {shown} of the project.
 Do not replace or delete a file whose text is not shown.
@@ -93,7 +96,10 @@ class PartialCode:
         shown = f"{len(self._code.contents):,} of {count_of(self._code.total, 'file')}"
         pieces = [_ONLY_A_PART.format(shown=shown), self._how_to_request()]
         if self._refused:
-            lines = (f"{path}: {reason}\n" for path, reason in self._refused.items())
+            lines = (
+                f"{shorten(printable(path, newlines=False), _LONGEST_PATH)}: {reason}\n"
+                for path, reason in self._refused.items()
+            )
             pieces.append(f"You asked for these files, which cannot be shown:\n\n{''.join(lines)}")
         if self._code.map:
             pieces.append(
@@ -190,7 +196,8 @@ class PartialCode:
                 hint="add source files, or check .gitignore",
             )
         for path, reason in code.show(choice.named).items():
-            raise NotReady(f"--files: {path} cannot be shown: {reason}", hint=_RAISE)
+            hint = "name text files" if reason == NOT_TEXT else _RAISE
+            raise NotReady(f"--files: {path} cannot be shown: {reason}", hint=hint)
         unusable: dict[str, str] = {}
         if choice.context and code.paths:
             selection = choice.context.choose(self._request())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LABEL = "other files"  # of the map
 _LABEL_TOKENS = 6
 _NOT_OFFERED = "It is not among the files to choose from."
-_NOT_TEXT = "It cannot be read as UTF-8 text."
+NOT_TEXT = "It cannot be read as UTF-8 text."
 _AT_ONCE = 64  # files
 _MOST_BYTES = 12  # of a token: a larger file is not read to learn that it does not fit
 _LEAST = 8  # tokens of a file with its header
@@ -113,7 +113,8 @@ class SelectedCode:
     def show_more(self, paths: Sequence[str], kept: Collection[str]) -> dict[str, str]:
         """Show further files, which come first. Return why some cannot be shown.
 
-        Those of the lowest rank give way, then the end of the map; files in `kept` do not.
+        Those of the lowest rank give way, unless they fit beside those of a higher rank, then the
+        end of the map; files in `kept` do not.
         """
         before = self._files
         tokens_of_map = self.tokens - sum(file.tokens for file in before.values())
@@ -127,6 +128,12 @@ class SelectedCode:
             path, file = rest.popitem()
             dropped.append(path)
             size -= file.tokens
+        for path in reversed(dropped):
+            file = before[path]
+            if self.tokens + size + file.tokens + tokens_of_map <= self.limit:
+                rest[path] = file
+                size += file.tokens
+        dropped = [path for path in dropped if path not in rest]
         self._files |= rest
         self.tokens += size
         lines, self._map = self._map, {}
@@ -154,7 +161,7 @@ class SelectedCode:
                 continue
             file = _file(path, self._project.tree.read(path) or b"")
             if file is None:
-                unusable[path] = _NOT_TEXT
+                unusable[path] = NOT_TEXT
             elif self.tokens + file.tokens > self.limit:
                 size = f"about {count_of(file.tokens, 'token')}"
                 unusable[path] = f"It has {size}, and does not fit into {self.limit:,}."
@@ -188,7 +195,7 @@ class SelectedCode:
             if content is not None:
                 file = _file(path, content)
             if file is None:
-                unusable[path] = _NOT_TEXT
+                unusable[path] = NOT_TEXT
             elif self.tokens + file.tokens <= self.limit:
                 self._files[path] = file
                 self.tokens += file.tokens

@@ -10,10 +10,11 @@ import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from code_commit.plugin_api import Host, NotReady, Tree, join_paths, open_run_file, read_records
-from code_commit_history.choice import recorded_format
+from code_commit_history.choice import flags_of_code, recorded_format
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
@@ -70,6 +71,9 @@ def apply(host: Host, arguments: Namespace) -> int:
         )
     with host.workspace() as workspace:
         changed = sorted(_changed_files(recorded, workspace, host.redactor.data))
+        code = flags_of_code(recorded.folder)
+        if "files" in code:
+            code["files"] = [path for path in code["files"] if _content(workspace.tree, path)]
     if changed:
         raise NotReady(
             f"changed after the model saw them in {recorded.run}: {join_paths(changed)}",
@@ -83,7 +87,8 @@ def apply(host: Host, arguments: Namespace) -> int:
     argv += [f"--format={recorded_format(recorded.folder)}"]
     argv += ["--candidates", str(len(calls_of_candidates)), "--repairs", str(len(repairs))]
     argv += [f"--{name}" for name in ("commit", "quiet", "json") if getattr(arguments, name)]
-    return host.run(host.parse(argv))
+    invocation = host.parse(argv)
+    return host.run(replace(invocation, flags={**invocation.flags, **code}))
 
 
 def _changed_files(recorded: PastRun, workspace: Workspace, redact: Redact) -> Iterator[str]:

@@ -37,6 +37,25 @@ def recorded_format(folder: Path) -> str:
         return _USUAL_FORMAT
 
 
+def flags_of_code(folder: Path) -> dict[str, Any]:
+    """Return the flags with which a commit shows the files that the run showed in the end.
+
+    They are the ones that its responses could change.
+    """
+    recorded: Any = recorded_choice(folder)
+    if recorded is None:
+        return {"context": "all"}
+    shown: list[str] = []
+    for record in read_records(folder / "events.jsonl"):
+        if record.kind == "context.chosen":
+            shown = list(map(str, record.data["files"]))
+    return {
+        "context": "auto",
+        "context_tokens": recorded["choice"].get("tokens"),
+        "files": shown,
+    }
+
+
 def manifest_of(choice: Json, rollup: bytes) -> Json:
     """Return the manifest of a rollup that has what was chosen."""
     places = {"version": 3, "rollup": zlib.crc32(rollup), "files": {}, "others": []}
