@@ -17,8 +17,9 @@ class Submission:
     """What a workflow submits to the acceptance checks, after a green build.
 
     `changes` has the latest change of each file that differs from before the run, sorted by path.
-    `allowed_tests` are the files and folders of tests that the query means to change. `review` is
-    whether the user asked for a review.
+    `originals` has these files as they were before, if the work began in an earlier run; without
+    it, `Run.originals` returns them. `allowed_tests` are the files and folders of tests that the
+    query means to change. `review` is whether the user asked for a review.
     """
 
     changes: Sequence[Change] = field(repr=False)
@@ -26,6 +27,7 @@ class Submission:
     build: ProcessResult
     allowed_tests: Sequence[str] = ()
     review: bool = False
+    originals: Mapping[str, bytes | None] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

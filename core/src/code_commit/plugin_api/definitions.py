@@ -122,7 +122,8 @@ class WorkflowDefinition:
     reports its progress with `Run.say`; the progress display then shows only problems. `continues`
     is the hint with which a run ends that did not reach its goal and that a later one continues,
     such as "`code-commit --chat` continues". An interactive run then gives no hint to undo its
-    changes.
+    changes. `accepts` is a setting of the plugin without which this workflow asks no acceptance
+    checks: the models that these ask in each run are then not needed.
     """
 
     name: str
@@ -141,6 +142,7 @@ class WorkflowDefinition:
     optional_roles: tuple[str, ...] = ()
     continues: str = ""
     models: str = ""
+    accepts: str = ""
 
 
 @dataclass(frozen=True, slots=True)

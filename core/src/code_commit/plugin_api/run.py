@@ -225,6 +225,9 @@ class WorkDone(Protocol):
         Texts are left out where the diffs have more than `most` bytes together.
         """
 
+    def originals(self, paths: Collection[str]) -> Mapping[str, bytes | None]:
+        """Return those `paths` that the work changed, as they were before, None without a file."""
+
 
 class Run(Protocol):
     """One run of one workflow.
@@ -390,15 +393,15 @@ class Run(Protocol):
     ) -> AbstractContextManager[Trial]:
         """Return a context manager that puts back what responses, builds and commands change.
 
-        In the block, the contents `show` stand in place of files that responses wrote; None removes
-        a file. The path rules are not asked.
+        In the block, the contents `show` stand in place of files that responses wrote, or the work
+        that `changes_since` returned; None removes a file. The path rules are not asked.
 
         The changes stay if `keep` of its value is called. What a person writes meanwhile stays as
         well, except what changes while a process runs: the program names those files, and
         `code-commit redo` brings them back. No other thread can change files meanwhile.
 
         Raises:
-            NotReady: responses did not write a file of `show`, or a person changed it.
+            NotReady: neither wrote a file of `show`, or a person changed it.
         """
 
     def execute(

@@ -30,11 +30,14 @@ _ENDS_RUN = (Interrupted, KeyboardInterrupt, LimitReached, ProviderFailed)
 
 
 def require_models(run: ProjectRun) -> None:
-    """Make the models that checks ask in each run, if the workflow has their roles.
+    """Make the models that checks ask in each run, if the workflow asks checks and has the roles.
 
     Raises:
         NotReady: a key is missing.
     """
+    setting = run.plan.workflow.accepts
+    if setting and not getattr(run.settings, setting):
+        return
     for _, check in run.checks:
         for role in set(check.roles).intersection(run.plan.workflow.optional_roles):
             run.model(role)

@@ -44,6 +44,7 @@ class TreeChanges:
         self._process_ran = False  # since the last checkpoint
         self._wrote = False  # the run changed files
         self._written: dict[str, str | None] = {}  # what responses wrote last, by path
+        self._of_work: frozenset[str] = frozenset()  # what the work of `since` changed
 
     def has_any(self) -> bool:
         """Whether the run changed files, as far as its checkpoints tell."""
@@ -177,7 +178,9 @@ class TreeChanges:
         """Return what this run and earlier ones changed, as of now. See `Run.changes_since`."""
         with self.lock:
             self.look()
-            return self._workspace.checkpoints.work_since(checkpoints, left_by_process)
+            work = self._workspace.checkpoints.work_since(checkpoints, left_by_process)
+            self._of_work = (work.written | work.by_processes) - work.by_people
+            return work
 
     def _take_back(self, trial: TreeTrial, placed: PutBack) -> bool:
         """Put the files of a trial back; return False if anything else may have changed."""
@@ -194,10 +197,10 @@ class TreeChanges:
         return True
 
     def place(self, contents: Mapping[str, bytes | None]) -> PutBack:
-        """Put `contents` in place of files that responses wrote.
+        """Put `contents` in place of files that responses or the work of `since` wrote.
 
         Raises:
-            NotReady: responses did not write one of them, or a person changed it.
+            NotReady: neither wrote one of them, or a person changed it.
         """
         checkpoints = self._workspace.checkpoints
         written = self._written
@@ -210,13 +213,14 @@ class TreeChanges:
         return placed
 
     def _require_own(self, paths: Collection[str]) -> None:
-        """Check that the run wrote the files at `paths`, and that no person did.
+        """Check that the run or its work wrote the files at `paths`, and that no person did.
 
         Raises:
             NotReady: a person may have.
         """
         writes = self._workspace.checkpoints.writes(self.run)
-        foreign = writes.by_people | {path for path in paths if not writes.is_own(path)}
+        own = {path for path in paths if writes.is_own(path)} | self._of_work
+        foreign = writes.by_people | {path for path in paths if path not in own}
         if changed := sorted(foreign.intersection(paths)):
             raise NotReady(f"files were changed during the run: {join_paths(changed, _NAMED)}")
 

@@ -76,7 +76,9 @@ class Checks:
 
     def _changes(self, run: Run, submission: Submission) -> list[FileChange]:
         if self._read is None or self._read[0] is not submission:
-            originals = run.originals([change.path for change in submission.changes])
+            originals = submission.originals
+            if originals is None:
+                originals = run.originals([change.path for change in submission.changes])
             changes = [
                 FileChange(change.path, originals[change.path], change.content)
                 for change in submission.changes

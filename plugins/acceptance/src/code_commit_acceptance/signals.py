@@ -23,27 +23,33 @@ _NAMED = 3  # tests or paths in one signal
 _LARGEST = 1024 * 1024  # bytes of a file that is read as code
 _SCRIPTS = re.compile(
     r"(?i)(?:.*/)?(?:makefile|justfile|package\.json|tox\.ini|noxfile\.py"
-    r"|[\w.-]*\.(?:sh|mk|gradle|bat))"
+    r"|pom\.xml|[\w.-]*\.(?:sh|mk|gradle|gradle\.kts|bat))"
 )
 _LISTS = re.compile(r"(?:.*/)?(?:\.github/.*|[\w.-]*lock[\w.-]*|\.pre-commit-config\.yaml)")
-_IGNORED_FAILURE = re.compile(r"\|\|\s*(?:true|:|exit\s+0|echo)\b|\bset\s+\+e\b")
 _NARROWED = re.compile(
     r"""(?x)
     --(?:ignore|ignore-glob|deselect|testPathIgnorePatterns|passWithNoTests|exclude)\b
     | (?:^|[\s"'=\[,])-k[\s"'=,] | (?:^|[\s"'=])-m[\s"'=,]+not\b
     | \b(?:collect_ignore|norecursedirs|testPathIgnorePatterns|deselect|no_tests)\b
     | \b(?:skipTests|maven\.test\.skip|testFailureIgnore|ignoreFailures)\b
-    | \bautotests\s*=\s*false | ^\s*test\s*=\s*false | \bgo\s+test\b.*\s-(?:run|skip)\b
+    | \bgo\s+test\b.*\s-(?:run|skip)\b
     | (?:^|\s)(?:-x\s+(?:test|check)|--skip)\b"""
 )
-_CHECKING = re.compile(
-    r"""(?x)
+_CHECKING_COMMAND = r"""
     \b(?:pytest|unittest|tox|nox|jest|vitest|mocha|ava|tap|karma|playwright|cypress|ruff|mypy
         |flake8|pylint|pyright|eslint|tsc|golangci-lint|clippy|rspec|phpunit|checkstyle)\b
     | \bnode\s+--test\b | \b(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:test|lint|check|t)\b
     | \bgo\s+(?:test|vet)\b | \bcargo\s+(?:test|nextest)\b | \bmake\s+(?:test|check)\b
     | \bmvn\w*\s.*(?:test|verify)\b | \bgradlew?\s.*(?:test|check)\b"""
+_CHECKING = re.compile(_CHECKING_COMMAND, re.VERBOSE)
+_IGNORED_FAILURE = re.compile(
+    r"""
+    \|\|\s*(?:(?:true|exit\s+0|echo)\b | :(?:[\s;"')]|$)) | \bset\s+\+e\b
+    | [;&]\s*exit\s+0\s*$ | ^\t@?-@?.*(?:"""  # in a Makefile, a hyphen ignores a failure
+    rf"{_CHECKING_COMMAND})",
+    re.VERBOSE,
 )
+_UNTESTED = re.compile(r"\s*(?:test|autotests)\s*=\s*false\b")  # a part of a Cargo package
 _NUMBER = r"""["']?\s*(?:[:=]\s*|\s+)["']?(?P<number>\d+(?:\.\d+)?)"""
 _LIMIT = re.compile(
     r"(?P<key>fail[_-]under|min(?:imum)?[_-]?(?:coverage|score|ratio)\w*|coverage[_-]threshold"
@@ -143,7 +149,7 @@ def _of_scripts(changes: Sequence[FileChange]) -> Iterator[str]:
     for change in scripts:
         if _more(_IGNORED_FAILURE, change) > 0:
             yield f"a failure is ignored in {change.path}"
-        if _more(_NARROWED, change) > 0:
+        if _more(_NARROWED, change) > 0 or _leaves_tests_out(change):
             yield f"fewer tests are collected in {change.path}"
     commands = [change for change in scripts if change.new and _SCRIPTS.fullmatch(change.path)]
     gains = {change.path: _more(_CHECKING, change) for change in commands}
@@ -172,6 +178,13 @@ def _more(pattern: re.Pattern[str], change: FileChange) -> int:
         added, removed = part.added, part.removed
     gained = sum(pattern.search(line) is not None for line in added)
     return gained - sum(pattern.search(line) is not None for line in removed)
+
+
+def _leaves_tests_out(change: FileChange) -> bool:
+    """Return whether a Cargo package runs the tests of fewer parts than before."""
+    if posixpath.basename(change.path) != "Cargo.toml":
+        return False
+    return any(map(_UNTESTED.match, change.added)) and not any(map(_UNTESTED.match, change.removed))
 
 
 def _of_limits(changes: Sequence[FileChange]) -> Iterator[str]:

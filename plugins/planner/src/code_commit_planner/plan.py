@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from code_commit.plugin_api import FileDiff, ProviderFailed, ResponseRefused, Run
+from code_commit.plugin_api import FileDiff, ProviderFailed, ResponseRefused, Run, Verdict
 from code_commit_planner.agents.coach_and_player import LoopResult
 from code_commit_planner.agents.work_done import Work
 from code_commit_planner.dialog.messages import DETACHED
@@ -26,11 +26,12 @@ _T = TypeVar("_T")
 class Plan:
     """A planning run.
 
-    `repository` is None with `--no-git`. Steps pass the other fields to later steps:
-    `typed` is what the person typed for the planner, `unchanged` is whether the planner left the
-    requirements as they were, and `recovering` whether the run resumes current requirements.
-    `loop` is the latest result of coach and player, `turns` is the number of all their turns,
-    `commits` has a line for each commit, and `files` are those of completed work.
+    `repository` is None with `--no-git`. Steps pass the other fields to later steps: `typed` is
+    what the person typed for the planner, `unchanged` is whether the planner left the requirements
+    as they were, and `recovering` whether the run resumes current requirements. `loop` is the
+    latest result of coach and player, `turns` is the number of all their turns, `verdict` is that
+    of the acceptance checks on the work, `commits` has a line for each commit, and `files` are
+    those of completed work.
     """
 
     run: Run
@@ -42,6 +43,7 @@ class Plan:
     unchanged: bool = False
     recovering: bool = False
     loop: LoopResult | None = None
+    verdict: Verdict | None = None
     completion: Completed | None = None
     message: CommitMessage | None = None
     turns: int = 0

@@ -21,6 +21,11 @@ class PlannerSettings(BaseModel):
     diff_limit: int = Field(
         100_000, ge=1000, description="Maximum characters of a diff in one prompt for the coach."
     )
+    acceptance: bool = Field(
+        False,
+        description="Ask the acceptance checks about the work that the coach approves, after a "
+        "green build. Planning then builds as well.",
+    )
 
 
 class PlanningOptions(BaseModel):

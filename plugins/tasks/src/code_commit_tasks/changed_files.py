@@ -52,13 +52,18 @@ class ChangedFiles:
 
     def files(self) -> list[ChangedFile]:
         """Return those that a model may read, and deleted ones, sorted."""
-        work = self._work()
-        visible = {*self._run.files()}
-        paths = {path for path in _paths(work) if path in visible or self._is_deleted(path)}
+        work, paths = self.visible()
         return [
             ChangedFile(file.path, file.added, file.removed, file.path in work.by_people)
             for file in work.diffs(paths, most=0)
         ]
+
+    def visible(self) -> tuple[WorkDone, frozenset[str]]:
+        """Return what the task did, and what it changed and a model may read, or that is gone."""
+        work = self._work()
+        visible = {*self._run.files()}
+        paths = (path for path in _paths(work) if path in visible or self._is_deleted(path))
+        return work, frozenset(paths)
 
     def _work(self) -> WorkDone:
         task = self._task

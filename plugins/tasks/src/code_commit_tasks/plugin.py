@@ -52,6 +52,8 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             run="code_commit_tasks.workflow:task",
             options="code_commit_tasks.settings:TaskOptions",
             roles=("task",),
+            optional_roles=("reviewer",),
             continues=CONTINUES,
+            accepts="acceptance",
         )
     ]

@@ -41,6 +41,9 @@ class TasksSettings(BaseModel):
         ge=1024,
         description="Maximum characters of files in a step's context, and of earlier results.",
     )
+    acceptance: bool = Field(
+        False, description="Ask the acceptance checks about the result, after a green build."
+    )
     pattern_seconds: float = Field(30, gt=0, description="Time limit of a pattern search.")
     syntax_seconds: float = Field(60, gt=0, description="Time limit of syntax_check.")
     validator_seconds: float = Field(600, gt=0, description="Time limit of a plugin's validator.")

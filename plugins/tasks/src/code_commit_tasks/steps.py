@@ -73,7 +73,7 @@ class Steps:
 
     `save` is called whenever the tree changes; `earlier` is whether the tree is from another run.
 
-    `build` checks the project when the task is done: it returns why the build is red, or "".
+    `build` checks the result when the task is done: it returns why it does not stand, or "".
     """
 
     run: Run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from dataclasses import asdict
@@ -23,6 +22,7 @@ from code_commit.plugin_api import (
 )
 from code_commit_tasks.agent import Agent
 from code_commit_tasks.changed_files import ChangedFiles, describe_files
+from code_commit_tasks.final_check import FinalCheck
 from code_commit_tasks.functions import open_functions
 from code_commit_tasks.plugin import CONTINUES
 from code_commit_tasks.prompts import system_prompt
@@ -32,17 +32,10 @@ from code_commit_tasks.saved import SavedTask, load, save
 from code_commit_tasks.steps import StepFailed, Steps
 from code_commit_tasks.tree import Node, lines
 from code_commit_tasks.validators import collect_validators
-from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.tool import ProjectTampered
 from code_commit_workspace import STOP, require_no_link_out
 
 _LONGEST_LINE = 200  # characters of the task, for lists of runs
-_REPORT_SHOWN = 12 * 1024  # characters of the output of a red build
-_RED = "the build is red: "
-_MEND = (
-    "The task itself is done, and its changes are in the project. "
-    "Make its build pass, `{command}`, unchanged:"
-)
 
 
 def task(run: Run) -> Result:
@@ -56,14 +49,15 @@ def task(run: Run) -> Result:
     deno_binary()  # before any paid call
     saved = _open_task(run)
     run.emit(QueryRead(saved.description.strip().splitlines()[0].strip()[:_LONGEST_LINE]))
-    if _builds(run):
-        run.build_command()  # it raises, before any paid call
     changed = ChangedFiles(run, saved)
-    steps = _steps(run, saved, changed)
+    check = FinalCheck(run, saved.description, changed)
+    if check.builds:
+        run.build_command()  # it raises, before any paid call
+    steps = _steps(run, saved, changed, check)
     try:
         result = steps.result_of(saved.root)
     except StepFailed as failed:
-        return _failed_result(failed, changed)
+        return _failed_result(failed, changed, check)
     except ProjectTampered as altered:
         return Result(Outcome.NOT_REACHED, str(altered), {"tampered": list(altered.paths)})
     except (ProviderFailed, LimitReached) as error:
@@ -76,13 +70,13 @@ def task(run: Run) -> Result:
     saved.done = True
     save(run, saved)
     summary = _summary(saved.root)
-    if _builds(run):
+    if check.builds:
         summary += ", the build passes"
     data = {"result": result, "steps": _count(saved.root), "files": _show_files(run, changed)}
-    return Result(Outcome.REACHED, summary, data)
+    return Result(Outcome.REACHED, summary, data, verdict=check.verdict)
 
 
-def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
+def _steps(run: Run, saved: SavedTask, changed: ChangedFiles, check: FinalCheck) -> Steps:
     settings = run.settings
     deadline = time.monotonic() + settings.max_seconds
     functions = open_functions(run)
@@ -108,7 +102,7 @@ def _steps(run: Run, saved: SavedTask, changed: ChangedFiles) -> Steps:
         settings=settings,
         description=saved.description,
         save=partial(save, run, saved),
-        build=partial(_red_build, run),
+        build=check.failure,
         earlier=run.options.resume is not None,
         listed=_count(saved.root),
     )
@@ -139,7 +133,7 @@ def _read(run: Run, name: str) -> str:
         raise NotReady(f"the task file {name} is not UTF-8: byte {error.start}") from error
 
 
-def _failed_result(failed: StepFailed, changed: ChangedFiles) -> Result:
+def _failed_result(failed: StepFailed, changed: ChangedFiles, check: FinalCheck) -> Result:
     node = failed.node
     place = f"step {node.place} ({node.title})" if node.place else "the task"
     reason, *more = str(failed).splitlines() or [""]
@@ -154,6 +148,7 @@ def _failed_result(failed: StepFailed, changed: ChangedFiles) -> Result:
         f"{place} failed after {attempts}: {reason}",
         {"step": node.place, "reason": str(failed)},
         hint=_resume_hint(changed),
+        verdict=check.verdict_of(str(failed)),
     )
 
 
@@ -168,33 +163,6 @@ def _show_files(run: Run, changed: ChangedFiles) -> list[Json]:
     for line in describe_files(files):
         run.emit(MessageLogged(line))
     return [asdict(file) for file in files]
-
-
-def _red_build(run: Run) -> str:
-    """Run `build.sh`, if there is one; return why it is red, and its output, or "".
-
-    Raises:
-        ProjectTampered: the build changed files that check the project.
-    """
-    if not _builds(run):
-        return ""
-    build = run.build()
-    if build.tampered:
-        raise ProjectTampered(build.tampered)
-    if build.passed:
-        return ""
-    mend = _MEND.format(command=shlex.join(run.build_command()))
-    return f"{_RED}build.sh {build.ending}\n{mend}\n{process_report(run, build, _REPORT_SHOWN)}"
-
-
-def _builds(run: Run) -> bool:
-    """Return whether the result is to be built."""
-    if run.options.no_build:
-        return False
-    try:
-        return run.tree.read("build.sh", 1) is not None
-    except OSError:
-        return True  # it cannot run, and `build_command` says why
 
 
 def _count(node: Node) -> int:

@@ -303,8 +303,13 @@ class Saved:
     def contents(self, commit: str, paths: Iterable[str]) -> dict[str, bytes | None]:
         """See `Checkpoints.contents`."""
         contents: dict[str, bytes | None] = dict.fromkeys(paths)
-        states = self.states(commit, contents)
-        blobs = {path: state.blob for path, state in states.items() if state.mode != _LINK}
+        return contents | self.contents_of(self.states(commit, contents))
+
+    def contents_of(self, states: Mapping[str, State]) -> dict[str, bytes | None]:
+        """Return the content of each path in its state, None for a link and where nothing is."""
+        contents: dict[str, bytes | None] = dict.fromkeys(states)
+        files = {path: state for path, state in states.items() if not state.missing}
+        blobs = {path: state.blob for path, state in files.items() if state.mode != _LINK}
         objects = self._contents(set(blobs.values()))
         return contents | {path: bytes(objects[blob]) for path, blob in blobs.items()}
 

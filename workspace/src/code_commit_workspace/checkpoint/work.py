@@ -69,6 +69,14 @@ class Work:
             pieces = pieces[size:]
         return diffs
 
+    def originals(self, paths: Collection[str]) -> Mapping[str, bytes | None]:
+        """Return those `paths` that the runs changed as they were before.
+
+        None is where no file was.
+        """
+        states = {path: self._states[path][0] for path in paths if path in self._states}
+        return self._saved.contents_of(states)
+
     def _halves(self, paths: Sequence[str], most: int) -> Sequence[FileDiff]:
         """Return the diffs of `paths`, those of each half up to `most` bytes."""
         half = len(paths) // 2

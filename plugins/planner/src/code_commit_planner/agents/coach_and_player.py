@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from code_commit.plugin_api import CodeCommitError, ProviderFailed, ResponseRefused, Run
+from code_commit.plugin_api import (
+    CodeCommitError,
+    ProcessResult,
+    ProviderFailed,
+    ResponseRefused,
+    Run,
+    Verdict,
+)
 from code_commit_planner.agents import prompts
 from code_commit_planner.agents.changes import changes_text
 from code_commit_planner.agents.display import feedback_lines
@@ -22,6 +29,7 @@ from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.plan_folder.folder import TODO
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.process_report import process_report
+from code_commit_toolbox.shortening import head_and_tail
 from code_commit_toolbox.toolbox import Toolbox
 
 PLAYER_TOOLS = (
@@ -52,7 +60,7 @@ class LoopResult:
     """The result of the loop.
 
     `feedback` is the coach's last feedback. After a failure, `error` is its message, and `raised`
-    its exception.
+    its exception. `verdict` is that of the acceptance checks, if the last turn asked them.
     """
 
     end: LoopEnd
@@ -60,6 +68,7 @@ class LoopResult:
     feedback: str = ""
     error: str = ""
     raised: CodeCommitError | None = None
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +126,7 @@ def build(
         progress.save(run.state)
         if result.end is LoopEnd.FAILED:
             return result
-    return LoopResult(LoopEnd.OUT_OF_TURNS, max_turns, progress.feedback)
+    return result
 
 
 def say_resumed(run: Run, so_far: Progress) -> None:
@@ -189,13 +198,31 @@ class _Loop:
             error = f"the build changed files that check the project: {paths}"
             return LoopResult(LoopEnd.FAILED, turn, feedback, error)
         if result.passed:
-            return LoopResult(LoopEnd.APPROVED, turn)
+            return self._accept(turn, result)
         output = feedback_lines(result.last_lines(), result.log.name)
         show(self.run, f"{messages.BUILD_IS_RED}\n{output}", style="red")
         command = shlex.join(self.run.build_command())
         report = process_report(self.run, result, self.toolbox.settings.output_limit)
         feedback = fill(prompts.BUILD_IS_RED, command=command, report=report)
         return LoopResult(LoopEnd.OUT_OF_TURNS, turn, feedback)
+
+    def _accept(self, turn: int, build: ProcessResult) -> LoopResult:
+        """Let the acceptance checks confirm the work, if the settings ask for them.
+
+        The player gets the reason of a refusal as feedback.
+        """
+        verdict = None
+        if self.run.settings.acceptance:
+            todo = self.toolbox.settings.todo_file
+            verdict = self.task.work.changes().accept(self.task.requirements, build, todo=todo)
+        if verdict is None or verdict.accepted:
+            return LoopResult(LoopEnd.APPROVED, turn, verdict=verdict)
+        heading = fill(messages.CHANGE_IS_REFUSED, check=verdict.refused_by)
+        reason = feedback_lines(verdict.reason, "the player's transcript")
+        show(self.run, f"{heading}\n{reason}", style="red")
+        limit = self.toolbox.settings.output_limit
+        feedback = prompts.CHANGE_IS_REFUSED + head_and_tail(verdict.reason, limit)
+        return LoopResult(LoopEnd.OUT_OF_TURNS, turn, feedback, verdict=verdict)
 
     def _announce(self, message: str, turn: int) -> None:
         costs = report_spent(self.run)

@@ -106,6 +106,10 @@ BUILD_IS_RED = """\
 The coach was satisfied, but the build of the project fails: `<command>`. Make it pass, without changing build.sh.
 <report>"""
 
+CHANGE_IS_REFUSED = """\
+The coach was satisfied, and the build of the project passes, but the change is not accepted. Correct it:
+"""
+
 COACH_SYSTEM = """\
 You are the coach: an experienced software engineer who reviews whether the project at <codepath> fulfills its
 requirements.

@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from code_commit.plugin_api import LARGEST_DIFF, FileDiff, Run, WorkDone
+from code_commit.plugin_api import LARGEST_DIFF, FileDiff, ProcessResult, Run, Verdict, WorkDone
 from code_commit_planner.dialog.messages import OF_COMMAND, SHARED
 from code_commit_planner.plan_folder.folder import FOLDER
 from code_commit_planner.plan_folder.temporary import is_temporary
 from code_commit_planner.saved_state import load_json, save_json
+from code_commit_toolbox.acceptance import accept_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,19 @@ class Changes:
         edited = done.diffs(shown & done.written, most=LARGEST_DIFF)
         by_commands = done.diffs(shown & done.by_processes, most=LARGEST_DIFF)
         self.files: Sequence[FileDiff] = (*edited, *by_commands)
-        self.shared = frozenset(file.path for file in self.files) & done.by_people
+        self.shared = self.paths & done.by_people
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The paths of the files."""
+        return frozenset(file.path for file in self.files)
+
+    def accept(self, query: str, build: ProcessResult, *, todo: str) -> Verdict | None:
+        """Ask the acceptance checks about the files but `todo`, after a green build.
+
+        Return None if there are none.
+        """
+        return accept_work(self.run, self._done, self.paths - {todo}, query=query, build=build)
 
     def writers(self) -> dict[str, str]:
         """Return a remark on who wrote each file that the agents changed, "" for the player."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from code_commit.plugin_api import NotReady
 from code_commit_planner.agents.changes import changes_text
@@ -57,7 +57,8 @@ def stage(plan: Plan) -> Event:
         requirements = to_implement(plan.folder.text(f"{FOLDER}/{completion.requirements}") or "")
         changes = changes_text(work, min(plan.run.settings.diff_limit, _DIFF_LIMIT))
         text = plan.retried(lambda: describe(plan.run, requirements, changes))
-        plan.message = commit_message(text, completion)
+        trailers = _trailers(plan)
+        plan.message = commit_message(text, completion, trailers)
         save_message(plan.run.state, completion.requirements, plan.message)
     return Event.DONE
 
@@ -88,7 +89,15 @@ def commit(plan: Plan) -> Event:
     plan.say(messages.COMMITTED, commit=commit_id[:12], summary=message.summary)
     plan.completion = None
     plan.message = None
+    plan.verdict = None
     return Event.DONE
+
+
+def _trailers(plan: Plan) -> Mapping[str, str]:
+    """Return the facts of the acceptance checks on the work, for the message."""
+    if plan.verdict is None:
+        return {}
+    return {name: plan.run.redacted(text) for name, text in plan.verdict.trailers.items()}
 
 
 def _list(plan: Plan, heading: str, paths: Sequence[str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from code_commit_planner.dialog.text import legible, plain_lines, wrap
 from code_commit_planner.plan_folder.history import Completed
@@ -31,11 +33,15 @@ class CommitMessage:
         return "\n".join([self.summary, "", *self.description]) + "\n"
 
 
-def commit_message(written: str, completion: Completed) -> CommitMessage:
+def commit_message(
+    written: str,
+    completion: Completed,
+    trailers: Mapping[str, str] = MappingProxyType({}),
+) -> CommitMessage:
     """Make a message from the model's text: its first line, then the rest, wrapped.
 
     A summary that is too long continues in the description. The names of the completed files come
-    last.
+    last, with the `trailers` below them.
     """
     unlabelled = (_unlabelled(line) for line in plain_lines(written))
     lines = [line for line in unlabelled if line and not _ADDED.match(line)]
@@ -44,11 +50,16 @@ def commit_message(written: str, completion: Completed) -> CommitMessage:
     body = []
     for line in (" ".join(overflow), *lines[1:]):
         body += wrap(line, WIDTH)
-    files = _file_lines(completion)
-    body = body[: LINES - len(files) - 1]
+    last_lines = [*_file_lines(completion), *trailer_lines(trailers)]
+    body = body[: max(0, LINES - len(last_lines) - 1)]
     if body:
         body.append("")
-    return CommitMessage(summary, (*body, *files))
+    return CommitMessage(summary, (*body, *last_lines))
+
+
+def trailer_lines(trailers: Mapping[str, str]) -> list[str]:
+    """Return the facts of the acceptance checks as lines."""
+    return [f"{name}: {text}" for name, text in trailers.items()]
 
 
 def _unmarked(line: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import NotReady, Verdict
 from code_commit_planner.agents.coach_and_player import Task, build, say_resumed
 from code_commit_planner.agents.planner import summarize
 from code_commit_planner.agents.progress import read_progress
 from code_commit_planner.dialog import messages
+from code_commit_planner.dialog.text import legible
+from code_commit_planner.git.commit_message import trailer_lines
 from code_commit_planner.machine import Event
 from code_commit_planner.plan import Plan
 from code_commit_planner.plan_folder.folder import CURRENT
@@ -37,7 +39,8 @@ def coach_and_player(plan: Plan) -> Event:
     _record_start(plan, since)
     plan.recovering = False
     plan.work.resume()
-    task = Task(plan.work, requirements_of(plan), head=plan.head)
+    builds = plan.run.settings.acceptance
+    task = Task(plan.work, requirements_of(plan), builds=builds, head=plan.head)
     turns = plan.run.options.max_turns
     so_far = read_progress(plan.run.state, task.requirements)
     if so_far.has_begun and plan.loop is None:
@@ -45,7 +48,16 @@ def coach_and_player(plan: Plan) -> Event:
     plan.say(messages.IMPLEMENTING, turns=str(turns))
     plan.loop = build(plan.run, plan.toolbox, task, max_turns=turns, so_far=so_far)
     plan.turns += plan.loop.turns
+    plan.verdict = plan.loop.verdict
+    if plan.verdict and plan.verdict.accepted:
+        plan.say(_shown(plan.verdict))
     return Event.DONE
+
+
+def _shown(verdict: Verdict) -> str:
+    """Return the notes and facts of the acceptance checks for the person."""
+    lines = [*verdict.notes, *trailer_lines(verdict.trailers)]
+    return "\n".join([messages.ACCEPTED, *(f"  {legible(line)}" for line in lines)])
 
 
 def _begin_work(plan: Plan, *, again: bool) -> str | None:

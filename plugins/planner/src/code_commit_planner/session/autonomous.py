@@ -56,10 +56,10 @@ def build_alone(run: Run) -> Result:
     }
     match result.end:
         case LoopEnd.APPROVED:
-            return Result(Outcome.REACHED, messages.APPROVED, data)
+            return Result(Outcome.REACHED, messages.APPROVED, data, verdict=result.verdict)
         case LoopEnd.OUT_OF_TURNS:
             message = fill(messages.OUT_OF_TURNS, turns=str(result.turns))
-            return Result(Outcome.NOT_REACHED, message, data)
+            return Result(Outcome.NOT_REACHED, message, data, verdict=result.verdict)
     if result.raised is not None:
         raise result.raised
     return Result(Outcome.NOT_REACHED, fill(messages.LOOP_FAILED, error=result.error), data)

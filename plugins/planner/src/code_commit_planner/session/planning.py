@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from code_commit.plugin_api import FileDiff, Outcome, Result, Run, StateEntered, count_of
 from code_commit_planner.agents.changes import files_data, show_files
+from code_commit_planner.agents.coach_and_player import has_build
 from code_commit_planner.agents.running_command import was_killed_in_command
 from code_commit_planner.agents.work_done import Work
 from code_commit_planner.complete.commit import commit, rename, stage
@@ -62,6 +63,8 @@ def run_plan(run: Run) -> Result:
     repository = None
     if not run.options.no_git:
         repository = Repository(run, hooks=run.settings.commit_hooks)
+    if run.settings.acceptance and has_build(run):
+        run.build_command()  # it raises, before any paid call
     toolbox = open_toolbox(run, todo=TODO)
     work = Work(run, CURRENT, killed=was_killed_in_command(run.state))
     plan = Plan(run, PlanFolder(run), toolbox, repository, work)
