@@ -47,9 +47,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                     "(default auto: all if it fits)",
                     metavar="NAME",
                 ),
-                Flag(
-                    ("--context-tokens",), "the most tokens that a context may choose", metavar="N"
-                ),
+                Flag(("--context-tokens",), "the most tokens of code", metavar="N"),
                 Flag(
                     ("--files",),
                     "show these files, and only the names of others; repeatable",
