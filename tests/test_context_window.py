@@ -70,7 +70,7 @@ def test_a_repair_that_does_not_fit_is_a_limit_that_names_the_red_build(small, t
     assert f"tokens, and loopback-1 reads at most {WINDOW:,}\n" in finished.stderr
     hint = "hint: make build.sh print less, or lower output_limit in [build], or choose another model; most of the "
     assert hint + "prompt is the build output" in finished.stderr
-    assert "files stay changed: a.txt" in finished.stderr
+    assert "files stay changed:\n    a.txt " in finished.stderr
     assert json.loads((project.run_folder / "run.json").read_bytes())["outcome"] == "limit"
     assert not list(project.run_folder.glob("2-*"))
     assert project.read("a.txt") == "bad\n"

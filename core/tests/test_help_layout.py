@@ -114,7 +114,7 @@ def shown(monkeypatch, capsys):
 
 
 HEAD = """\
-usage: code-commit [flags]
+usage: code-commit [QUERY] [flags]
        code-commit COMMAND [flags]
 
 Change a codebase through a language model, and let the project's own build decide whether the

@@ -372,7 +372,7 @@ def test_a_signal_while_the_run_ends_does_not_hide_what_stays_changed(project, t
     ends = [event["data"] for event in finished.events if event["kind"] == "run.finished"]
     assert [end["exit_code"] for end in ends] == [finished.exit_code] == [130]
     assert "a.txt" in ends[0]["data"]["changed"]
-    assert "files stay changed: a.txt" in finished.stderr
+    assert "files stay changed:\n    a.txt " in finished.stderr
 
 
 def test_an_interrupt_in_generated_code_is_exit_130(project, tmp_path):

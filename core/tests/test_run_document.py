@@ -42,6 +42,7 @@ EMPTY = {
     "tokens": NO_TOKENS,
     "models": [],
     "plugins_failed": [],
+    "files": [],
     "argv": [],
     "versions": {},
     "data": {},

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import shutil
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -149,7 +153,8 @@ def test_a_run_that_did_not_reach_its_goal_says_why_and_what_stays_changed(run, 
     assert ("; `code-commit runs diff` shows what the run changed, " in hints(finished)[0]) == shows
     log = f"logs/{project.run_folder.name}/build.txt"
     lines = [f"the last lines of {log}:", "  first", "  last"]
-    explanation = "".join(f"  {line}\n" for line in (*lines, "files stay changed: a.txt, b.txt"))
+    explanation = "".join(f"  {line}\n" for line in (*lines, "files stay changed:"))
+    explanation += "    a.txt +1 -1\n    b.txt +1 -0\n"
     assert f"error: red\n{explanation}hint: " in finished.stderr
     assert [
         event["data"]["last_lines"]
@@ -169,7 +174,7 @@ def test_a_build_is_explained_if_it_is_red(end_each):
         ("--work", f"change(run); run.build(){MISSED}", RED),
     )
     assert [end["exit_code"] for end in (green, none, red)] == [1, 1, 1]
-    stay = "files stay changed: a.txt, b.txt"
+    stay = "files stay changed:\na.txt +1 -1\nb.txt +1 -0"
     assert [end["notes"] for end in (green, none, red)] == [
         [stay],
         [stay],
@@ -347,3 +352,56 @@ def test_what_was_deleted_is_told_apart_from_what_was_not_there(run, project):
         ["a.txt"],
         False,
     )
+
+
+def test_the_end_lists_the_changed_files_and_a_terminal_shows_the_diff(run, project, tmp_path):
+    """Files that a person wrote meanwhile are not the run's, and those of its builds are."""
+    code = """
+(run.root / "own.txt").write_text("mine")
+run.apply([Change("a.txt", b"new\\x1b[2J\\n" * 50), Change("b.bin", b"x\\0")])
+run.build()
+return Result(Outcome.REACHED, "done")
+"""
+    build = "echo built > c.txt\n"
+    finished, end = run(code, build=build)
+    counts = [("a.txt", 50, 1), ("b.bin", None, None), ("c.txt", 1, 0)]
+    files = [{"path": path, "added": added, "removed": removed} for path, added, removed in counts]
+    assert (end["files"], document(project)["files"]) == (files, files)
+    lines = "done\n  a.txt +50 -1\n  b.bin (binary)\n  c.txt +1 -0\nhint: "
+    assert lines in finished.stderr
+    assert "diff --git" not in finished.stderr, "no terminal"
+    for variables, red, most in (
+        ({}, "\x1b[31m-old\x1b[0m\n", "40"),
+        ({"NO_COLOR": "1"}, "\n-old\n", "9"),
+        ({}, "", "0"),
+    ):
+        project.write({"a.txt": "old\n", "agent-config/config.toml": f"diff_lines = {most}\n"})
+        shown = on_terminal(project, tmp_path / "plugins", variables)
+        assert red in shown
+        assert "\x1b[2J" not in shown
+        assert ("more lines\n" in shown, "diff --git" in shown) == (most != "0", most != "0")
+        assert "  a.txt +50 -1\n" in shown
+
+
+def document(project: Project) -> dict[str, Any]:
+    text = (project.run_folder / "run.json").read_text()
+    fields: dict[str, Any] = json.loads(text)
+    return fields
+
+
+def on_terminal(project: Project, plugins: Path, variables: dict[str, str]) -> str:
+    """Run the workflow with stderr on a terminal; return what it shows."""
+    reader, terminal = pty.openpty()
+    environment = {"TERM": "xterm", **variables}
+    command = ("--work", "--sandbox", "off")
+    with project.start(
+        *command, environ=environment, plugins=[plugins], stderr=terminal
+    ) as process:
+        os.close(terminal)
+        pieces = []
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(reader, 65536):
+                pieces.append(piece)
+        process.wait(timeout=60)
+    os.close(reader)
+    return b"".join(pieces).decode().replace("\r\n", "\n")

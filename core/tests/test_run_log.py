@@ -129,6 +129,10 @@ class TestEvents:
             "exit_code": 1,
             "summary": "the build is red",
             "data": {"path": "a"},
+            "files": [],
+            "input_tokens": None,
+            "output_tokens": None,
+            "cost_usd": None,
         }
 
     @given(value=JSON)

@@ -48,7 +48,8 @@ CHANGED = [
     "the last lines of build.txt:",
     "looking at a.txt",
     "complaint about bad",
-    "files stay changed: a.txt",
+    "files stay changed:",
+    "a.txt +1 -1",
 ]
 TAKE_BACK = "`code-commit undo` reverts the changes"
 
@@ -80,9 +81,9 @@ def test_a_red_build_is_exit_1_and_tells_what_stays_and_how_to_take_it_back(
     assert summary in first
     assert ".;" not in first
     content = change.project.read("a.txt").strip()
-    assert others[:4] == [line.replace("bad", content) for line in CHANGED]
-    assert others[4].startswith("hint: ")
-    assert others[4].endswith(TAKE_BACK)
+    assert others[:5] == [line.replace("bad", content) for line in CHANGED]
+    assert others[5].startswith("hint: ")
+    assert others[5].endswith(TAKE_BACK)
     assert change.result()["changed"] == ["a.txt"]
     assert TAKE_BACK in str(change.result()["hint"])
     assert change.project.command("undo").exit_code == 0
@@ -117,7 +118,7 @@ def test_a_failed_provider_after_a_red_build_is_exit_4_and_tells_what_stays(chan
     plugins = install_plugin(tmp_path / "failing", "scripted", FAILING)
     finished = replace(change, plugins=plugins)([RED, "wrong key"])
     assert finished.exit_code == 4
-    assert lines_after(finished.stderr, "wrong key")[1:5] == CHANGED
+    assert lines_after(finished.stderr, "wrong key")[1:6] == CHANGED
 
 
 RED_BEFORE = (
@@ -183,7 +184,7 @@ def test_an_interrupted_build_of_the_untouched_files_puts_the_changes_back(chang
         process.send_signal(signal.SIGINT)
         stderr = process.communicate(timeout=60)[1]
     assert (process.returncode, change.project.read("a.txt")) == (130, "bad\n")
-    assert "files stay changed: a.txt" in stderr.decode()
+    assert "files stay changed:\n    a.txt +1 -1\n" in stderr.decode()
 
 
 def test_long_words_are_cut(change):
@@ -232,7 +233,10 @@ def test_files_with_uncommitted_changes_are_named_at_the_start(change):
 def test_restored_files_do_not_stay_changed(change):
     finished = change([RED], "--repairs", "0", "--on-failure", "restore")
     assert (finished.exit_code, change.project.read("a.txt")) == (1, "old\n")
-    assert lines_after(finished.stderr, "the build is red")[1:] == CHANGED[:3]
+    brought_back = "hint: `code-commit redo` brings the changes back"
+    assert lines_after(finished.stderr, "the build is red")[1:] == [*CHANGED[:3], brought_back]
+    assert change.project.command("redo").exit_code == 0
+    assert change.project.read("a.txt") == "bad\n"
 
 
 def test_an_interrupted_build_tells_what_stays(change):
@@ -246,8 +250,8 @@ def test_an_interrupted_build_tells_what_stays(change):
     last: dict[str, Any] = json.loads(stdout.splitlines()[-1])["data"]
     assert (process.returncode, last["exit_code"], last["data"]["changed"]) == (130, 130, ["a.txt"])
     ending = lines_after(stderr.decode(), "interrupted")
-    assert ending[1] == "files stay changed: a.txt"
-    assert ending[2].endswith(TAKE_BACK)
+    assert ending[1:3] == CHANGED[3:]
+    assert ending[3].endswith(TAKE_BACK)
 
 
 def test_only_the_last_build_counts(change):
@@ -269,39 +273,48 @@ def test_a_build_that_alters_its_own_checks_ends_the_run(change):
 
 
 @pytest.mark.parametrize(
-    ("answers", "written", "deleted", "summary"),
+    ("answers", "written", "deleted", "summary", "files"),
     [
         (
             [block("n.txt", "n\n"), "^^^n.txt\n^^^delete\n" + GREEN],
             ["a.txt"],
             [],
             "1 file changed, the build passes after 2 attempts",
+            "a.txt +1 -1",
         ),
-        ([GREEN + "^^^nosuch\n^^^delete\n"], ["a.txt"], [], "1 file changed, the build passes"),
+        (
+            [GREEN + "^^^nosuch\n^^^delete\n"],
+            ["a.txt"],
+            [],
+            "1 file changed, the build passes",
+            "a.txt +1 -1",
+        ),
         (
             [GREEN + block("b/c.txt", "c\n")],
             ["a.txt", "b/c.txt"],
             [],
             "2 files changed, the build passes",
+            "a.txt +1 -1\n  b/c.txt +1 -0",
         ),
         (
             [GREEN + "^^^./gone.txt\n^^^delete\n"],
             ["a.txt"],
             ["gone.txt"],
             "2 files changed, the build passes",
+            "a.txt +1 -1\n  gone.txt +0 -1",
         ),
     ],
     ids=["made and removed", "absent", "two", "removed"],
 )
 def test_the_result_is_the_difference_between_start_and_end(
-    change, answers, written, deleted, summary
+    change, answers, written, deleted, summary, files
 ):
     change.project.write({"gone.txt": "x\n"})
     change.show()
     finished = change(answers)
     assert finished.exit_code == 0, finished.stderr
     assert change.result() == {"written": written, "deleted": deleted}
-    assert f"\n{summary}\n" in finished.stderr
+    assert f"\n{summary}\n  {files}\n" in finished.stderr
     assert "\nhint: `code-commit runs diff`" in finished.stderr
 
 
@@ -329,8 +342,8 @@ def test_a_build_that_passes_on_the_files_as_they_were_is_not_the_goal(change):
 def test_a_long_list_of_changed_files_is_cut(change):
     answers = [RED + "".join(block(f"n{number:02}.txt", "n\n") for number in range(20))]
     finished = change(answers, "--repairs", "0")
-    assert "files stay changed: a.txt, n00.txt, n01.txt" in finished.stderr
-    assert "n08.txt and 11 more\n" in finished.stderr
+    assert "files stay changed:\n    a.txt +1 -1\n    n00.txt +1 -0\n" in finished.stderr
+    assert "    n18.txt +1 -0\n    and 1 more\n" in finished.stderr
 
 
 def test_the_last_lines_of_the_output_are_shown(change):

@@ -143,7 +143,7 @@ def test_a_file_with_changes_of_ones_own_is_not_committed(change, before):
         f"nothing is committed: these files had uncommitted changes before the run: {path}\n"
         in finished.stderr
     )
-    assert "files stay changed: a.txt, new.txt\n" in finished.stderr
+    assert "files stay changed:\n    a.txt +1 -1\n    new.txt +1 -" in finished.stderr
     assert (
         "hint: to commit by hand: `git add -A -- a.txt new.txt`, then `git commit`; "
         in finished.stderr

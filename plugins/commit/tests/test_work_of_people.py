@@ -85,7 +85,7 @@ def test_what_a_person_writes_during_a_call_stays(project, run):
         "whether it was red before the run is not known: files were changed during the run: b.txt, own.txt"
         in (finished.stderr)
     )
-    assert "files stay changed: a.txt\n" in finished.stderr
+    assert "files stay changed:\n    a.txt +1 -1\nhint: " in finished.stderr
     assert project.command("undo").stdout == "a.txt\n"
     assert texts(project, "a.txt", "b.txt", "own.txt") == ["old\n", "old\nmine\n", "mine\n"]
 
@@ -304,7 +304,7 @@ def test_a_file_that_a_person_put_back_does_not_stay_changed(project, run):
     finished = run(
         block("a.txt", "new\n") + block("c.txt", "new\n"), PROSE, meanwhile={2: "echo old >a.txt"}
     )
-    assert "files stay changed: c.txt\n" in finished.stderr
+    assert "files stay changed:\n    c.txt +1 -1\nhint: " in finished.stderr
 
 
 def test_what_a_build_left_and_a_person_changed_since_is_left_alone(project, run):

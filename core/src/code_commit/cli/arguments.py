@@ -68,13 +68,18 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
     """
     parser = workflow_parser(registry)
     arguments, extra = parser.parse_known_args(argv)
-    if extra:
-        raise _unknown(extra[0], parser, registry)
+    unknown = [word for word in extra if not is_query(word)]
+    if unknown:
+        raise _unknown(unknown[0], parser, registry)
     values = {
         name: value
         for name, value in vars(arguments).items()
         if value is not None and value is not False
     }
+    if extra:
+        if len(extra) > 1 or {"query", "query_file"} & values.keys():
+            raise UsageError("the query is given twice")
+        values["query"] = extra[0]
     if field_of(_FOLDER.names[0]) in values:  # the command line has none left
         raise UsageError("-C works on the command line; `Host.start` takes the folder as `root`")
     workflow = _selected_workflow(values, registry)
@@ -102,7 +107,7 @@ def parse_invocation(argv: Sequence[str], registry: Registry) -> Invocation:
 def workflow_parser(registry: Registry) -> Parser:
     """Return the parser of a command line without a command: the flags of installed workflows."""
     parser = Parser(
-        prog="code-commit", usage="code-commit [flags]\n       code-commit COMMAND [flags]"
+        prog="code-commit", usage="code-commit [QUERY] [flags]\n       code-commit COMMAND [flags]"
     )
     parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
     parser.add_argument("--version", "-V", action="store_true", help="show the version")
@@ -133,7 +138,7 @@ def workflow_parser(registry: Registry) -> Parser:
 def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, ...]]:
     """Return the command, or "", the words after it, and the plugins to disable.
 
-    These are what `--disable-plugin` names before `--`.
+    These are what `--disable-plugin` names before `--`. A query is no command.
     """
     disabled: list[str] = []
     words: list[str] = []
@@ -148,9 +153,14 @@ def split_command(argv: Sequence[str]) -> tuple[str, Sequence[str], tuple[str, .
         else:
             words.append(word)
     command = ""
-    if words and not words[0].startswith("-"):
+    if words and not words[0].startswith("-") and not is_query(words[0]):
         command = words[0]
     return command, words[1:], tuple(disabled)
+
+
+def is_query(word: str) -> bool:
+    """Return whether a word of the command line is a query: a text with a blank, and no flag."""
+    return not word.startswith("-") and len(word.split()) > 1
 
 
 def field_of(name: str) -> str:

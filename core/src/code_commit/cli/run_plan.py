@@ -74,6 +74,7 @@ def plan_run(
         flags=frozenset(flags.values),
         stdout_taken=invocation.as_json or mute,
         shows=_shown(invocation, mute=mute),
+        diff_lines=_diff_lines(invocation, settings, mute=mute),
     )
     return _with_chosen_model(plan, registry)
 
@@ -188,6 +189,15 @@ def _shown(invocation: Invocation, *, mute: bool) -> frozenset[str]:
     if invocation.as_json and not mute:
         sinks.add("json")
     return frozenset(sinks)
+
+
+def _diff_lines(invocation: Invocation, settings: Settings, *, mute: bool) -> int:
+    """Return how many lines of the diff a person sees at the end of the run."""
+    if mute or invocation.as_json or invocation.quiet or invocation.workflow.interactive:
+        return 0
+    if not SafeStream(sys.stderr).isatty():
+        return 0
+    return settings.diff_lines
 
 
 def require_known_names(settings: Settings, registry: Registry) -> None:

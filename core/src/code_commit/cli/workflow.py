@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from code_commit.cli.output import CommandOutput
 from code_commit.cli.run_plan import plan_run
@@ -12,7 +12,10 @@ from code_commit.plugin_api.definitions import Invocation
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugins.registry import Registry
 from code_commit.run.session import RunEnding, run_session
+from code_commit.terminal.diff_lines import in_color
+from code_commit.terminal.screen import may_color
 from code_commit.terminal.streams import SafeStream
+from code_commit_workspace.words import count_of
 
 
 def run_invocation(
@@ -43,6 +46,7 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
     for failure in ending.late_failures:
         owner = f"{failure.plugin} of {failure.distribution}"
         out.error(f"{owner} failed ({failure.stage}): {failure.error}")
+    _show_diff(ending)
     figures = []
     if ending.cost:
         figures.append(f"cost: {ending.cost}")
@@ -52,7 +56,7 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
         figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
-            lines = [ending.summary, *(f"  {note}" for note in ending.notes)]
+            lines = [ending.summary, *(f"  {note}" for note in (*ending.files, *ending.notes))]
             if ending.hint:
                 lines.append(f"hint: {ending.hint}")
             SafeStream(sys.stderr).print("\n".join([*lines, *figures]))
@@ -60,3 +64,17 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
     if invocation.debug:
         SafeStream(sys.stderr).print(ending.trace.rstrip())
     out.error(ending.summary, ending.hint, notes=ending.notes, figures=figures)
+
+
+def _show_diff(ending: RunEnding) -> None:
+    """Print the first lines of the diff on the terminal, in color if it has colors."""
+    if not ending.diff:
+        return
+    lines: Iterable[str] = ending.diff
+    if may_color(sys.stderr, os.environ):
+        lines = in_color(ending.diff)
+    stream = SafeStream(sys.stderr)
+    stream.write("".join(f"{line}\n" for line in lines))
+    if ending.more_lines:
+        stream.write(f"… {count_of(ending.more_lines, 'more line')}\n")
+    stream.flush()

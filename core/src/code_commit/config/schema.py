@@ -149,6 +149,10 @@ class HostSettings(BaseSettings):
         default=False,
         description="Stop a streamed reply as soon as its text cannot be used any more.",
     )
+    diff_lines: Count = Field(
+        default=40,
+        description="Lines of the diff that the end of a run shows on a terminal; 0 shows none.",
+    )
     after_run_timeout_seconds: Seconds = Field(
         default=120, description="Time limit of the work of each plugin after a run, in seconds."
     )

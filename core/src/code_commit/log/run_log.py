@@ -359,16 +359,30 @@ class RunLog:
         exit_code: ExitCode,
         summary: str,
         data: Mapping[str, Any] | None = None,
+        *,
+        files: Sequence[Mapping[str, Any]] = (),
+        cost_usd: float | None = None,
     ) -> None:
         """Log the last event, write `run.json`, close the sinks. Later events are dropped.
 
-        A second call does nothing. A run that could not begin leaves no folder.
+        `files` and `cost_usd` are those of `RunFinished`. A second call does nothing. A run that
+        could not begin leaves no folder.
         """
         with self._lock:
             self._span.set(_ROOT_SPAN)
             self._files.free_room()
             if not self._has_ended:
-                self._log_end(exit_code, summary, data or {})
+                tokens = self.document.fields["tokens"]
+                end = RunFinished(
+                    outcome=exit_code.outcome,
+                    exit_code=int(exit_code),
+                    summary=summary,
+                    files=tuple(map(dict, files)),
+                    input_tokens=tokens["input"],
+                    output_tokens=tokens["output"],
+                    cost_usd=cost_usd,
+                )
+                self._log_end(end, data or {})
         self._sinks.close()
         with self._lock:
             self._events.close()
@@ -378,8 +392,7 @@ class RunLog:
 
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _log_end(self, exit_code: ExitCode, summary: str, data: Mapping[str, Any]) -> None:
-        end = RunFinished(outcome=exit_code.outcome, exit_code=int(exit_code), summary=summary)
+    def _log_end(self, end: RunFinished, data: Mapping[str, Any]) -> None:
         try:
             self._append(end.kind, {**data_of(end), "data": to_json(data)})
         except Exception as error:  # noqa: BLE001 - the data of a workflow may be anything

@@ -39,13 +39,22 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(Event):
-    """A run ended; always the last event. `outcome` is the name of `exit_code`."""
+    """A run ended; always the last event. `outcome` is the name of `exit_code`.
+
+    `files` are the files that the run changed, each with its `path` and the lines `added` and
+    `removed`, which are null for a binary file. The tokens and the cost are those of all calls;
+    null if unknown.
+    """
 
     kind: ClassVar[str] = "run.finished"
     outcome: str
     exit_code: int
     summary: str
     data: Json = field(default_factory=dict)
+    files: tuple[Json, ...] = ()
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ class RunDocument:
             "cost_usd": None,
             "models": [],
             "plugins_failed": [],
+            "files": [],
             "root": None,
             "folder": None,
             "commit": None,
@@ -94,8 +95,16 @@ class RunDocument:
             self.fields["plugins_failed"].append(dict(data))
         elif record.kind == "run.finished":
             self._copy(_OF_END, data, state="finished", finished=_utc(record.time))
+            self._finish(data)
         self.fields["seconds"]["total"] = round(max(0.0, record.time - self._started), 3)
         return record.kind in _WRITE_AFTER
+
+    def _finish(self, data: Mapping[str, Any]) -> None:
+        """Add what an earlier version does not log at the end of a run."""
+        if files := data.get("files"):
+            self.fields["files"] = files
+        if self.fields["cost_usd"] is None:
+            self.fields["cost_usd"] = data.get("cost_usd")
 
     def _copy(self, names: Iterable[str], data: Mapping[str, Any], **more: str) -> None:
         self.fields |= {name: data.get(name) for name in names} | more
@@ -170,19 +179,24 @@ def describe_spent(document: Mapping[str, Any]) -> str:
     return ", ".join([tokens, *_cost(document)])
 
 
-def _cost(document: Mapping[str, Any]) -> list[str]:
-    """Return the cost for people, or nothing.
+def cost_usd(document: Mapping[str, Any]) -> float | None:
+    """Return the cost of a run in USD, or None if it is unknown.
 
-    The list of prices loads in a fifth of a second: the cost of calls that took no longer is left
-    out.
+    The list of prices loads in a fifth of a second: the cost of calls that took no longer is
+    unknown, unless the service says it.
     """
-    usd = document["cost_usd"]
-    if usd is None and document["seconds"]["model"] >= 1:
-        costs = [
-            cost_of(row["model"], Usage(*row["tokens"].values())) for row in document["models"]
-        ]
-        if None not in costs:
-            usd = sum(filter(None, costs))
+    usd: float | None = document["cost_usd"]
+    if usd is not None or document["seconds"]["model"] < 1:
+        return usd
+    costs = [cost_of(row["model"], Usage(*row["tokens"].values())) for row in document["models"]]
+    if not costs or None in costs:
+        return None
+    return sum(filter(None, costs))
+
+
+def _cost(document: Mapping[str, Any]) -> list[str]:
+    """Return the cost for people, or nothing."""
+    usd = cost_usd(document)
     if usd is None:
         return []
     if 0 < usd < _LEAST_COST:

@@ -15,6 +15,16 @@ _HINTS: Mapping[Kind, str] = {
     "command": "`code-commit --help` lists the commands; describe a change with --query",
     "flag": "`code-commit --help` lists the flags",
 }
+# Names that other programs use: what to write here.
+_DESCRIBE = "describe the change with --query"
+_KEYS = "a key comes from a file in agent-config or from a variable; `code-commit doctor` checks it"
+_MEANT: Mapping[tuple[Kind, str], str] = {
+    ("flag", "--prompt"): _DESCRIBE,
+    ("flag", "--message"): _DESCRIBE,
+    ("flag", "--edit"): "write the query into agent-config/query.txt with your editor",
+    ("command", "login"): _KEYS,
+    ("command", "auth"): _KEYS,
+}
 
 
 def explain_missing(
@@ -38,6 +48,8 @@ def explain_missing(
         quoted = repr(name)
     elif kind != "flag":
         names = registry.commands
+    if hint := _MEANT.get((kind, name), ""):
+        return UsageError(f"there is no {kind} {name}{_possible_causes(registry)}", hint=hint)
     hint = _HINTS.get(kind, "")
     if kind == "command" and (close := closest(name, names)):
         hint = f"`code-commit {close} --help`"

@@ -51,6 +51,7 @@ class RunPlan:
     flags: frozenset[str] = frozenset()  # the options that the command line sets
     stdout_taken: bool = False  # by the events, or by the command that starts the run
     shows: frozenset[str] = frozenset()  # the host's sinks to add: "progress", "json"
+    diff_lines: int = 0  # of the diff to show at the end
     # For results only.
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)
 

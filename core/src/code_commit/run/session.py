@@ -6,9 +6,9 @@ import os
 import select
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from contextvars import copy_context
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from types import NoneType
@@ -22,6 +22,7 @@ from code_commit.plugin_api.acceptance import Verdict
 from code_commit.plugin_api.errors import (
     CodeCommitError,
     ExitCode,
+    NotReady,
     UsageError,
     as_reported,
     exit_code_of,
@@ -29,7 +30,7 @@ from code_commit.plugin_api.errors import (
 from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugin_api.run import Ending, Outcome, Result, RunSummary
-from code_commit.plugin_api.run_json import describe_cost
+from code_commit.plugin_api.run_json import cost_usd, describe_cost
 from code_commit.plugins.code import checked_result
 from code_commit.plugins.host import AFTER_RUN, PluginHost
 from code_commit.plugins.registry import Registry
@@ -37,12 +38,18 @@ from code_commit.run.acceptance import require_models
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.put_back import take_killed_trials
+from code_commit.run.tree_changes import ChangedFile
+from code_commit.terminal.diff_lines import diff_lines
 from code_commit.threads import Worker
 from code_commit_workspace import STOP, ProcessResult
-from code_commit_workspace.words import describe, join_paths, traceback_of
+from code_commit_workspace.words import describe, traceback_of
 
 _DIFF = "`code-commit runs diff` shows what the run changed"
 _UNDO = "`code-commit undo` reverts the changes"
+_REDO = "`code-commit redo` brings the changes back"
+_COMMIT = "--commit"  # the flag of workflows that can commit
+_SHOWN_FILES = 20
+_LARGEST_DIFF = 1024 * 1024  # bytes of a diff whose beginning is shown
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after a signal
 
 
@@ -51,12 +58,17 @@ class RunEnding(RunSummary):
     """How a run ended, for the command line, without keys.
 
     `trace` is the traceback of the error, if any. `notes` say what acceptance checks found, why a
-    build is red, and which files stay changed although the goal was not reached.
+    build is red, and which files stay changed although the goal was not reached. `files` are the
+    changed files of a run that reached its goal, a line each. `diff` has the first lines of the
+    diff, for a terminal, and `more_lines` counts the others.
     """
 
     hint: str = ""
     trace: str = field(default="", repr=False)
     notes: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    diff: Sequence[str] = field(default=(), repr=False)
+    more_lines: int = 0
     cost: str = ""  # of its calls, and the time, for people
     late_failures: Sequence[PluginFailed] = ()  # of sinks, after the last event
 
@@ -175,7 +187,10 @@ class _RunState:
     changed: tuple[str, ...] = ()
     # The goal was reached with changed files, and no person was asked about them.
     may_undo: bool = False
+    may_redo: bool = False  # the changes were put back
     notes: tuple[str, ...] = ()  # for people
+    files: tuple[ChangedFile, ...] = ()
+    diff: bytes = b""  # to show at the end
     result: Result | None = None
     error: BaseException | None = None
     reported: CodeCommitError | None = None  # what people are told about `error`
@@ -214,7 +229,9 @@ class _RunState:
         if build and not build.passed:
             notes.append(_describe_output(build, self.run.root))
         if self.changed:
-            notes.append(f"files stay changed: {join_paths(self.changed)}")
+            texts = {file.path: str(file) for file in self.files}
+            lines = _first_lines([texts.get(path, path) for path in self.changed])
+            notes.append("\n".join(["files stay changed:", *lines]))
         self.notes = tuple(notes)
 
     @property
@@ -234,11 +251,23 @@ class _RunState:
 
     def _hint(self) -> str:
         hint = self._describe()[2]
+        if self.may_redo:
+            return "; ".join(filter(None, [hint, _REDO]))
+        if not hint and self.may_undo and self._could_commit:
+            return f"{self.take_back}; with {_COMMIT}, a run commits them"
         if not hint and (self.changed or self.may_undo):
             return self.take_back
         if self.changed and hint != self.take_back:
             return f"{hint}; {self.take_back}"
         return hint
+
+    @property
+    def _could_commit(self) -> bool:
+        """Whether the workflow can commit; a run that did has a hint of its own."""
+        if self.run is None:
+            return False
+        plan = self.run.plan
+        return any(_COMMIT in flag.names for flag in plan.workflow.flags)
 
     def ending(self) -> RunEnding:
         """Return how the run ended, without keys."""
@@ -247,6 +276,14 @@ class _RunState:
         if self.error:
             trace = traceback_of(self.error)
         without_keys = self.log.redactor.text
+        files: tuple[str, ...] = ()
+        if self.may_undo:
+            files = tuple(map(without_keys, _first_lines(list(map(str, self.files)))))
+        diff: Sequence[str] = ()
+        more_lines = 0
+        if self.run and self.diff:
+            text = without_keys(self.diff.decode("utf-8", "replace"))
+            diff, more_lines = diff_lines(text, self.run.plan.diff_lines)
         return RunEnding(
             self.log.folder,
             exit_code,
@@ -254,6 +291,9 @@ class _RunState:
             hint=without_keys(self._hint()),
             trace=without_keys(trace),
             notes=(*self._verdict_lines(), *self.notes),
+            files=files,
+            diff=diff,
+            more_lines=more_lines,
             cost=describe_cost(self.log.document.fields),
             late_failures=self.log.late_failures,
         )
@@ -289,6 +329,13 @@ class _RunState:
         self.log.finish(ExitCode.INTERRUPTED, summary, data)
 
 
+def _first_lines(files: Sequence[str]) -> Sequence[str]:
+    """Return the lines of the first files, and one that counts the others."""
+    if len(files) <= _SHOWN_FILES:
+        return files
+    return [*files[:_SHOWN_FILES], f"and {len(files) - _SHOWN_FILES} more"]
+
+
 def _describe_output(build: ProcessResult, root: Path) -> str:
     last_lines = build.last_lines()
     if not last_lines:
@@ -307,7 +354,13 @@ def _record_ending(state: _RunState, endings: list[RunEnding], stack: ExitStack)
         state.note_changes()  # again: the block may have ended before the clean-up
     ending = state.ending()
     endings.append(ending)
-    state.log.finish(ending.exit_code, ending.summary, state.data)
+    state.log.finish(
+        ending.exit_code,
+        ending.summary,
+        state.data,
+        files=[asdict(file) for file in state.files],
+        cost_usd=cost_usd(state.log.document.fields),
+    )
     STOP.decide(ending.exit_code)
 
 
@@ -331,11 +384,15 @@ def _clean_up(run: ProjectRun, state: _RunState, stack: ExitStack) -> Iterator[N
     with state.keep_error():
         # An interactive run keeps its files: the user may continue it later.
         if run.plan.settings.on_failure == "restore" and not interactive and not state.reached:
-            run.changes.undo("the goal was not reached")
+            state.may_redo = run.changes.undo("the goal was not reached")
     with state.keep_error():
         run.changes.save_end()
+        state.files = run.changes.files()
         state.may_undo = state.reached and not interactive and run.changes.has_any()
         state.note_changes()
+    with suppress(NotReady):  # too large to read
+        if run.plan.diff_lines and state.files:
+            state.diff = run.changes.diff(most=_LARGEST_DIFF)
     with state.keep_error():
         run.keep_whole_diff()
     with state.keep_error():

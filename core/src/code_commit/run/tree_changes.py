@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from code_commit.log.run_log import RunLog
@@ -19,6 +20,21 @@ if TYPE_CHECKING:
     from code_commit_workspace import PutBack
 
 _NAMED = 20  # paths in one message
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file that a run changed, and how many lines; None for a binary file."""
+
+    path: str
+    added: int | None
+    removed: int | None
+
+    def __str__(self) -> str:
+        """Format for people: `src/encoding.py +5 -0`."""
+        if self.added is None:
+            return f"{self.path} (binary)"
+        return f"{self.path} +{self.added} -{self.removed}"
 
 
 class TreeChanges:
@@ -45,6 +61,7 @@ class TreeChanges:
         self._wrote = False  # the run changed files
         self._written: dict[str, str | None] = {}  # what responses wrote last, by path
         self._of_work: frozenset[str] = frozenset()  # what the work of `since` changed
+        self._by_people: set[str] = set()  # what differed while neither wrote
 
     def has_any(self) -> bool:
         """Whether the run changed files, as far as its checkpoints tell."""
@@ -230,14 +247,14 @@ class TreeChanges:
             self.look()
         return self._workspace.checkpoints.contents(self.start or "", paths)
 
-    def undo(self, reason: str) -> None:
-        """Put back what the run changed, if it changed anything.
+    def undo(self, reason: str) -> bool:
+        """Put back what the run changed; return whether it changed anything.
 
         What people wrote meanwhile stays.
         """
         with self.lock, STOP.hold():
             if self.start is None:
-                return
+                return False
             self.look()
             put_back = self.put_back("restore")
             self._wrote = False
@@ -246,6 +263,7 @@ class TreeChanges:
             )
             self._log.emit(event)
             self.report(put_back)
+            return bool(put_back.paths)
 
     def report(self, put_back: PutBack) -> None:
         """Name the files where a person wrote, and those where a person may have written."""
@@ -257,6 +275,17 @@ class TreeChanges:
         if self.start is None:
             return ()
         return tuple(sorted(self._workspace.checkpoints.still_changed(self.run)))
+
+    def files(self) -> tuple[ChangedFile, ...]:
+        """Return the visible files that the run changed, as of the last checkpoint."""
+        if not self.has_any():
+            return ()
+        counts = self._workspace.checkpoints.line_counts(self.start or "", self.latest)
+        return tuple(
+            ChangedFile(path, *count)
+            for path, count in sorted(counts.items())
+            if path in self._written or path not in self._by_people
+        )
 
     def diff(self, *, most: int) -> bytes:
         """Return the diff of the whole run, builds included, as of the last checkpoint.
@@ -305,7 +334,10 @@ class TreeChanges:
         is_of_run = by_process or bool(self._responses)
         self._forget_writes()
         checkpoints = self._workspace.checkpoints
-        self._wrote |= is_of_run and not checkpoints.equal(before, self.latest)
+        if is_of_run:
+            self._wrote |= not checkpoints.equal(before, self.latest)
+        else:
+            self._by_people.update(checkpoints.changes(before, self.latest))
         if by_process:
             for text in self._workspace.executed(checkpoints.written(before, self.latest)):
                 self._log.add_warning(text)

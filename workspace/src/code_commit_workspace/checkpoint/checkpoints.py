@@ -182,6 +182,12 @@ class Checkpoints:
             return b""
         return self._saved.diff(*self._comparable(old, new), most=most)
 
+    def line_counts(self, old: str, new: str) -> Mapping[str, tuple[int | None, int | None]]:
+        """Return the lines added and removed in each file that differs; None for a binary file."""
+        if self.equal(old, new):
+            return {}
+        return self._saved.line_counts(*self._comparable(old, new))
+
     def written_diff(self, old: str, new: str) -> bytes:
         """Return the diff between two commits with binary files and without deletions."""
         return self._saved.diff(*self._comparable(old, new), "--binary", "--diff-filter=d")
