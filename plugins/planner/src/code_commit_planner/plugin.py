@@ -39,7 +39,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             roles=("planner", "coach", "player"),
             options="code_commit_planner.settings:PlanningOptions",
             root="code_commit_planner.start.codepath:choose_codepath",
-            continues="`code-commit --planning` continues",
+            continues="`code-commit --planning --codepath=.` continues",
             ignores=("--task", "--task-file"),
             no_repository=("no_git",),
             interactive=True,
