@@ -19,6 +19,7 @@ from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.acceptance import Verdict
+from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import (
     CodeCommitError,
     ExitCode,
@@ -99,9 +100,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         take_back = _UNDO
         if "runs" in registry.commands:
             take_back = f"{_DIFF}, {_UNDO}"
-        if continues := plan.workflow.continues:
-            take_back = continues if plan.workflow.interactive else f"{continues}, {take_back}"
-        state = _RunState(log, plan.plugin, take_back)
+        state = _RunState(log, plan.plugin, plan.workflow, take_back)
         with _record_ending(state, endings, stack):
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
@@ -170,7 +169,8 @@ class _RunState:
 
     log: RunLog
     plugin: Plugin  # the one that offers the workflow
-    take_back: str  # the hint about changed files, or how to continue
+    workflow: WorkflowDefinition
+    take_back: str  # the hint about changed files
     # Visible files that differ from the start, if the goal was not reached.
     changed: tuple[str, ...] = ()
     # The goal was reached with changed files, and no person was asked about them.
@@ -234,11 +234,24 @@ class _RunState:
 
     def _hint(self) -> str:
         hint = self._describe()[2]
-        if not hint and (self.changed or self.may_undo):
-            return self.take_back
-        if self.changed and hint != self.take_back:
-            return f"{hint}; {self.take_back}"
-        return hint
+        if self.reached:
+            return hint or (self.take_back if self.may_undo else "")
+        go_on = self._go_on(has_changed=bool(self.changed), said=hint)
+        return "; ".join(part for part in (hint, go_on) if part)
+
+    def _go_on(self, *, has_changed: bool, said: str = "") -> str:
+        """Return how to continue or to take back a run that did not reach its goal.
+
+        `said` is a hint that may have told it already.
+        """
+        continues = self.workflow.continues
+        parts = []
+        has_called: bool = self.log.document.fields["calls"]["started"] > 0
+        if continues and continues not in said and (has_changed or has_called):
+            parts.append(continues)
+        if has_changed and not (continues and self.workflow.interactive):
+            parts.append(self.take_back)
+        return ", ".join(parts)
 
     def ending(self) -> RunEnding:
         """Return how the run ended, without keys."""
@@ -281,8 +294,8 @@ class _RunState:
         lines = f"error: {summary}\n"
         data = {}
         if self.run is not None and self.run.changes.start is not None:  # it may have written
-            lines += f"hint: {self.take_back}\n"
-            data["hint"] = self.take_back
+            data["hint"] = self._go_on(has_changed=True)
+            lines += f"hint: {data['hint']}\n"
         # First, unless nobody reads it: the last event may wait for the reader of stdout.
         if select.select([], [2], [], 0)[1]:
             os.write(2, lines.encode("utf-8", "replace"))
