@@ -46,6 +46,7 @@ def test_a_run_works_in_the_folder_that_the_flag_names(outside, project, tmp_pat
     words = ("--query-file", "src/query.txt", "-C", project.root.name, "--sandbox", "off")
     finished = outside.command(*words, plugins=plugins)
     assert (finished.exit_code, project.read("a.txt")) == (0, "new\n"), finished.stderr
+    assert f"`code-commit -C {project.root} undo` reverts the changes" in finished.stderr
     (record,) = project.root.glob("logs/*/run.json")
     assert json.loads(record.read_bytes())["argv"] == ["--query-file", "src/query.txt", *words[4:]]
 

@@ -268,7 +268,7 @@ def test_files_are_found_by_patterns(project, plugins):
 
 
 def test_the_repository_may_begin_above_the_root_and_a_flag_chooses_every_model(project, plugins):
-    project.write({"sub/.gitignore": "/agent-config\n"})
+    project.write({"sub/.gitignore": "/agent-config\n", "sub/agent-config/config.toml": ""})
     place, chosen, sections = got(
         run(project, plugins, "place,chosen,sections", cwd=project.root / "sub")
     )
@@ -365,7 +365,7 @@ def test_the_workflows_of_a_plugin_share_its_state(project, plugins):
 @pytest.fixture
 def elsewhere(project, plugins):
     (project.root / "sub").mkdir()
-    project.write({"sub/.gitignore": "/agent-config\n"})
+    project.write({"sub/.gitignore": "/agent-config\n", "sub/agent-config/config.toml": ""})
 
     def command(stdin: str | bytes) -> Finished:
         arguments = ("--elsewhere", "place", "--json", "--model", "scripted")

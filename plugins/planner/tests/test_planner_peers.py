@@ -148,7 +148,7 @@ def test_a_killed_chat_is_offered_again(codebase):
     person.kill()  # it was continued, and nothing was typed
     person = codebase.start(workflow=("--chat",))
     questions = person.answers("yes", "third")
-    assert questions[0].endswith("was interrupted. Continue it? [yes/no/quit]")
+    assert questions[0].endswith("was interrupted.\nContinue it? [yes/no/quit]")
     person.quits()
     prompts = [
         message["content"]
@@ -162,5 +162,36 @@ def test_a_killed_chat_is_offered_again(codebase):
     assert person.question().startswith("Describe the work")
 
 
-def test_chat_ends_at_the_end_of_input(codebase):
-    assert codebase.project.command("--chat").exit_code == 1
+def test_a_chat_goes_on_after_the_end_of_input_and_the_end_says_how(codebase):
+    continues = "`code-commit --chat` continues the conversation"
+    finished = codebase.project.command("--chat")
+    assert (finished.exit_code, continues in finished.stderr) == (1, False)
+    codebase.cast.player = [codebase.cast.done("An answer.")]
+    finished = codebase.project.command("--chat", stdin="a question\n")
+    assert (finished.exit_code, continues in finished.stderr) == (1, True)
+    finished = codebase.project.command("--chat", stdin="yes\nmore\nquit\n")
+    assert finished.exit_code == 0
+    assert "a question" in str(codebase.cast.requests["player"][-1].json["messages"])
+    assert "was interrupted" not in codebase.project.command("--chat").stdout
+
+
+def test_words_that_do_not_fit_do_not_end_a_chat(codebase):
+    cast = codebase.cast
+    cast.player = [cast.done("An answer.")]
+    long_line = "word " * 200_000
+    stdin = f"a question\n{long_line}\nmore\nquit\n"
+    finished = codebase.project.command("--chat", stdin=stdin)
+    assert finished.stdout.count("Your words were not sent.") == 1
+    assert len(cast.requests["player"]) == 2
+    last = cast.requests["player"][-1]
+    assert "more" in str(last.json["messages"])
+    assert long_line not in str(last.json["messages"])
+
+
+def test_the_end_of_autonomous_mode_says_how_to_continue_without_changes(codebase):
+    codebase.cast.player = [codebase.cast.done("Nothing yet.")]
+    codebase.cast.coach = [Reply.error(401, "bad key")]
+    codebase.write("requirements.md", "Add two.\n")
+    finished = codebase.project.command("--autonomous", "--sandbox=off")
+    assert finished.exit_code == 4
+    assert "; `code-commit --autonomous` continues\n" in finished.stderr

@@ -125,13 +125,14 @@ def test_words_at_the_approval_reach_the_planner(codebase):
     cast.planner += [cast.writes(NEW, "{{CURRENT REQUIREMENTS}}\nAdd three.\n"), cast.done()]
     codebase.write(NEW, "old words\n")
     person = codebase.plan()
-    person.answers("", "", "hm", "c", "yse", "yes, but drop\\\nsection 3", "yes")
+    agrees = ("okay", "Yes, looks good to me!")
+    person.answers("", "", "hm", "c", "yse", *agrees, "yes, but drop\\\nsection 3", "yes")
     assert "Please review" in person.question()
     assert "yes, but drop\nsection 3" in cast.requests["planner"][2].prompt
     assert len(cast.requests["planner"]) == 4
     assert (
         person.notices().count("Unknown answer. Please answer 'yes' or 'no' or 'quit', or in words")
-        == 4
+        == 6
     )
     assert person.states.count("refine requirements") == 2
 

@@ -88,12 +88,12 @@ def test_no_or_quit_after_an_error_ends_the_session_which_says_how_to_go_on(code
         "--planning", f"--codepath={codebase.project.root}", stdin="yes\nyes\n\n"
     )
     assert completed.exit_code == 4
-    assert "; `code-commit --planning` continues\n" in completed.stderr
+    assert "; `code-commit --planning --codepath=.` continues\n" in completed.stderr
     assert "undo" not in completed.stderr
     completed = codebase.project.command(
         "--planning", f"--codepath={codebase.project.root}", stdin="yes\nyes\nquit\n"
     )
-    assert "hint: `code-commit --planning` continues\n" in completed.stderr
+    assert "hint: `code-commit --planning --codepath=.` continues\n" in completed.stderr
 
 
 def test_an_interrupted_coach_is_asked_again_and_not_the_player(codebase, to_stop):

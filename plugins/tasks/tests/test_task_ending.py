@@ -146,6 +146,14 @@ def test_the_changes_of_a_failed_task_can_be_restored(work, way: str) -> None:
     assert status == "" if way == "restore" else "by-command.txt" in status
 
 
+def test_a_finished_task_is_not_said_to_continue(work) -> None:
+    work.server.script(work.code("await write_file('a.txt', 'a'); return 'done';"))
+    finished = work("--no-build")
+    assert finished.exit_code == 0
+    assert "--resume" not in finished.stderr
+    assert "undo" in finished.stderr
+
+
 def test_a_finished_task_lists_the_files_that_it_changed(work) -> None:
     work.project.write({"mine.txt": "of a person\n"})
 

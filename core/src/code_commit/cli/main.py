@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from code_commit import __version__
@@ -76,6 +77,8 @@ def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int
     code = exit_code_of(shown)
     message = shown.message
     hint = shown.hint
+    with suppress(OSError):
+        hint = out.hint(hint, os.getcwd())  # noqa: PTH109 - pathlib costs
     if code is ExitCode.INTERNAL and "--debug" in _flags_in(argv):
         message = traceback_of(error).rstrip()
         hint = ""

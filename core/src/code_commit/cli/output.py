@@ -20,16 +20,24 @@ if TYPE_CHECKING:
     from code_commit_workspace import Redactor
 
 
+_COMMAND = "`code-commit "
+_COMMAND_ELSEWHERE = "`code-commit -C "
+
+
 class CommandOutput:
     """The `Output` of commands, and the errors of the host.
 
     A result that cannot be written is an error; a note is not.
 
     `registries` are the plugins loaded so far: the secrets that they declare are redacted.
+    `started_in` is the folder in which the user gave the command.
     """
 
     def __init__(self) -> None:
         self.registries: list[Registry] = []
+        self.started_in = ""
+        with suppress(OSError):  # it was deleted
+            self.started_in = os.getcwd()  # noqa: PTH109 - pathlib costs
 
     def line(self, text: str = "") -> None:
         """Print one line on stdout."""
@@ -80,6 +88,14 @@ class CommandOutput:
         # Indented, a further line of a message cannot look like one of ours.
         text = "\n".join(line.replace("\n", "\n    ") for line in lines)
         SafeStream(sys.stderr).print(self.redacted(text))
+
+    def hint(self, text: str, root: str) -> str:
+        """Return a hint whose commands for the project at `root` work where the user is."""
+        if self.started_in in {"", root} or _COMMAND_ELSEWHERE in text:
+            return text
+        import shlex
+
+        return text.replace(_COMMAND, f"{_COMMAND_ELSEWHERE}{shlex.quote(root)} ")
 
     def run_finished(self, exit_code: ExitCode, summary: str, hint: str = "") -> None:
         """Print `run.finished` for a run that did not start."""

@@ -47,23 +47,25 @@ def _report(ending: RunEnding, invocation: Invocation, out: CommandOutput) -> No
         owner = f"{failure.plugin} of {failure.distribution}"
         out.error(f"{owner} failed ({failure.stage}): {failure.error}")
     _show_diff(ending)
+    root = ending.folder.parent.parent
+    hint = out.hint(ending.hint, str(root))
     figures = []
     if ending.cost:
         figures.append(f"cost: {ending.cost}")
     if os.path.isdir(ending.folder):  # noqa: PTH112 - raises nothing
         pages = sorted(ending.folder.glob("*.html"))  # if a plugin writes one
         log = pages[0] if pages else ending.folder
-        figures.append(f"log: {log.relative_to(ending.folder.parent.parent)}")
+        figures.append(f"log: {log.relative_to(root)}")
     if ending.exit_code is ExitCode.REACHED:
         if not invocation.quiet:
             lines = [ending.summary, *(f"  {note}" for note in (*ending.files, *ending.notes))]
-            if ending.hint:
-                lines.append(f"hint: {ending.hint}")
+            if hint:
+                lines.append(f"hint: {hint}")
             SafeStream(sys.stderr).print("\n".join([*lines, *figures]))
         return
     if invocation.debug:
         SafeStream(sys.stderr).print(ending.trace.rstrip())
-    out.error(ending.summary, ending.hint, notes=ending.notes, figures=figures)
+    out.error(ending.summary, hint, notes=ending.notes, figures=figures)
 
 
 def _show_diff(ending: RunEnding) -> None:

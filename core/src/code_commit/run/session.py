@@ -19,6 +19,7 @@ from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
 from code_commit.plugin_api.acceptance import Verdict
+from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import (
     CodeCommitError,
     ExitCode,
@@ -42,7 +43,7 @@ from code_commit.run.tree_changes import ChangedFile
 from code_commit.terminal.diff_lines import diff_lines
 from code_commit.threads import Worker
 from code_commit_workspace import STOP, ProcessResult
-from code_commit_workspace.words import describe, traceback_of
+from code_commit_workspace.words import describe, join_paths, traceback_of
 
 _DIFF = "`code-commit runs diff` shows what the run changed"
 _UNDO = "`code-commit undo` reverts the changes"
@@ -111,9 +112,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         take_back = _UNDO
         if "runs" in registry.commands:
             take_back = f"{_DIFF}, {_UNDO}"
-        if continues := plan.workflow.continues:
-            take_back = continues if plan.workflow.interactive else f"{continues}, {take_back}"
-        state = _RunState(log, plan.plugin, take_back)
+        state = _RunState(log, plan.plugin, plan.workflow, take_back)
         with _record_ending(state, endings, stack):
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
@@ -182,7 +181,8 @@ class _RunState:
 
     log: RunLog
     plugin: Plugin  # the one that offers the workflow
-    take_back: str  # the hint about changed files, or how to continue
+    workflow: WorkflowDefinition
+    take_back: str  # the hint about changed files
     # Visible files that differ from the start, if the goal was not reached.
     changed: tuple[str, ...] = ()
     # The goal was reached with changed files, and no person was asked about them.
@@ -251,15 +251,35 @@ class _RunState:
 
     def _hint(self) -> str:
         hint = self._describe()[2]
-        if self.may_redo:
-            return "; ".join(filter(None, [hint, _REDO]))
-        if not hint and self.may_undo and self._could_commit:
+        if self.reached:
+            return hint or self._take_back_or_commit()
+        go_on = _REDO
+        if not self.may_redo:
+            go_on = self._go_on(has_changed=bool(self.changed), said=hint)
+        parts = dict.fromkeys((hint, go_on))  # the workflow may say the same
+        return "; ".join(part for part in parts if part)
+
+    def _take_back_or_commit(self) -> str:
+        """Return how to take back or commit a change that nobody was asked about."""
+        if not self.may_undo:
+            return ""
+        if self._could_commit:
             return f"{self.take_back}; with {_COMMIT}, a run commits them"
-        if not hint and (self.changed or self.may_undo):
-            return self.take_back
-        if self.changed and hint != self.take_back:
-            return f"{hint}; {self.take_back}"
-        return hint
+        return self.take_back
+
+    def _go_on(self, *, has_changed: bool, said: str = "") -> str:
+        """Return how to continue or to take back a run that did not reach its goal.
+
+        `said` is a hint that may have told it already.
+        """
+        continues = self.workflow.continues
+        parts = []
+        has_called: bool = self.log.document.fields["calls"]["started"] > 0
+        if continues and continues not in said and (has_changed or has_called):
+            parts.append(continues)
+        if has_changed and not (continues and self.workflow.interactive):
+            parts.append(self.take_back)
+        return ", ".join(parts)
 
     @property
     def _could_commit(self) -> bool:
@@ -321,8 +341,8 @@ class _RunState:
         lines = f"error: {summary}\n"
         data = {}
         if self.run is not None and self.run.changes.start is not None:  # it may have written
-            lines += f"hint: {self.take_back}\n"
-            data["hint"] = self.take_back
+            data["hint"] = self._go_on(has_changed=True)
+            lines += f"hint: {data['hint']}\n"
         # First, unless nobody reads it: the last event may wait for the reader of stdout.
         if select.select([], [2], [], 0)[1]:
             os.write(2, lines.encode("utf-8", "replace"))

@@ -35,6 +35,8 @@ def read_lines(
         show()
         _write(terminal, mark)
         answer = _read_block()
+        if answer is None:
+            _write(terminal, "\n")  # the end of the input moved no cursor
         while continues and answer is not None and answer.endswith("\\"):
             answer = answer.removesuffix("\\")
             _write(terminal, mark)

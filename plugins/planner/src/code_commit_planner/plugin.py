@@ -41,7 +41,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             accepts="acceptance",
             options="code_commit_planner.settings:PlanningOptions",
             root="code_commit_planner.start.codepath:choose_codepath",
-            continues="`code-commit --planning` continues",
+            continues="`code-commit --planning --codepath=.` continues",
             ignores=("--task", "--task-file"),
             no_repository=("no_git",),
             interactive=True,

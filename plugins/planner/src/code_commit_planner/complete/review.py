@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from code_commit_planner.agents.progress import add_words
 from code_commit_planner.complete.pending import completion_of, message_of, save_message
 from code_commit_planner.dialog import messages
-from code_commit_planner.dialog.answers import is_words, join_choices
+from code_commit_planner.dialog.answers import is_words, join_choices, only_agrees
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.dialog.text import legible, listed, shown_paths
 from code_commit_planner.git.commit_message import WIDTH, CommitMessage, edited_message
@@ -104,7 +104,7 @@ def _choose(
             _show_diff(plan)
         elif event is Event.BACK:
             event = _send_back(plan, words.strip())
-        elif event is None and word != _DIFF and is_words(answer, least=2):
+        elif event is None and word != _DIFF and _asks_for_changes(answer):
             event = _send_back(plan, answer.strip())
         elif event is None or words:
             plan.say(messages.NOT_UNDERSTOOD, choices=join_choices(choices))
@@ -117,6 +117,10 @@ def _choose(
             _edit(plan)
         if event is not None:
             return event
+
+
+def _asks_for_changes(answer: str) -> bool:
+    return is_words(answer, least=2) and not only_agrees(answer)
 
 
 def _show_diff(plan: Plan) -> None:

@@ -28,6 +28,15 @@ _NAMES = {
     Event.QUIT: "quit",
 }
 
+# An answer of these words alone asks a model for nothing, and would cost a call.
+_AGREEMENT = frozenset(
+    {
+        *("y", "yes", "yep", "yeah", "ok", "okay", "sure", "fine", "good", "great", "lgtm"),
+        *("all", "and", "commit", "continue", "go", "ahead", "do", "it", "it's", "its", "is"),
+        *("looks", "me", "now", "on", "please", "that", "that's", "thank", "thanks", "this"),
+        *("to", "very", "you"),
+    }
+)
 _SHORTEST_WORD = 3  # letters; a shorter answer is a wrong key
 _NOTHING: Mapping[str, Callable[[], object]] = MappingProxyType({})
 
@@ -55,6 +64,12 @@ def is_words(answer: str, *, least: int = 1) -> bool:
     return not get_close_matches(words[0].casefold(), _WORDS)
 
 
+def only_agrees(answer: str) -> bool:
+    """Return whether an answer is a kind of "yes", such as "OK, go ahead", and asks for nothing."""
+    words = [word.strip(".,!:'\"").casefold() for word in answer.split()]
+    return bool(words) and all(word in _AGREEMENT for word in words)
+
+
 def ask_for_words(
     run: Run,
     question: str,
@@ -78,9 +93,14 @@ def ask_for_words(
         event = understood(answer, choices, empty=empty)
         if event is not None:
             return event
-        if answer is not None and meaning(answer) is None and is_words(answer, least=least):
+        if answer is not None and _is_for_model(answer, least):
             return answer.strip()
-        show(run, NOT_UNDERSTOOD, choices=f"{join_choices(names)}, or in words of your own")
+        own_words = "words of your own" if least == 1 else f"{least} or more words of your own"
+        show(run, NOT_UNDERSTOOD, choices=f"{join_choices(names)}, or in {own_words}")
+
+
+def _is_for_model(answer: str, least: int) -> bool:
+    return meaning(answer) is None and is_words(answer, least=least) and not only_agrees(answer)
 
 
 def understood(

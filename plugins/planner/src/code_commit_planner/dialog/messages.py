@@ -96,9 +96,10 @@ LAST_FEEDBACK = "The coach's last feedback:"
 ASK_COMPLETE = """\
 Do you consider the todos and the requirements completed? [yes/no/diff/quit]
 Or write what the coach and the player should do. 'no' lets them go on."""
-TRY_AGAIN = "An error of the service stopped the work: <error>\nTry again? [yes/no/quit]"
+TRY_AGAIN = "An error of the service stopped the work:\n<error>\nTry again? [yes/no/quit]"
 TRY_AGAIN_OR_WORDS = """\
-An error of the service stopped the coach and the player: <error>
+An error of the service stopped the coach and the player:
+<error>
 Try again? [yes/no/diff/quit]
 Or write what the coach and the player should do."""
 TODOS_OPEN = "<open> of <all> todos are not done:"
@@ -110,7 +111,9 @@ OUT_OF_TURNS = "The coach and the player ran out of turns (<turns>): the coach i
 LOOP_FAILED = "An error stopped the coach and the player: <error>"
 
 COMPLETED = "Completed:"
-UNRECORDED = "<file> is completed and not yet committed: continuing with its commit."
+UNRECORDED = """\
+<file> is completed and not yet committed:
+continuing with its commit."""
 NOT_STAGED = "Not staged, because they look like temporary artifacts:"
 NOT_OURS = "Not part of this commit, because they were staged before the work:"
 OVERLOOKED = """\
@@ -156,14 +159,19 @@ NOTHING_CHANGED = "The agents have changed nothing."
 NOT_UNDERSTOOD = "Unknown answer. Please answer <choices>."
 SESSION = "This session: <turns> of the player and the coach, <commits><spent>"
 BYE = "quit at: <state>"
-CONTINUE = "`code-commit --planning` continues"  # as in the workflow's definition
+CONTINUE = "`code-commit --planning --codepath=.` continues"  # as in the workflow's definition
 INPUT_ENDED = "the input ended at: <state>"
 
 CHAT = (
     "Describe the work, or type 'quit'. End a line with \\ to continue, or type 'e' for an editor."
 )
 CHAT_NEXT = "Describe the next task, or type 'quit'."
-CHAT_RESUME = "The last chat (<when>) was interrupted. Continue it? [yes/no/quit]"
+CHAT_FULL = """\
+Your words were not sent. Describe the task in fewer words, or type 'quit' and
+start a new chat."""
+CHAT_RESUME = """\
+The last chat (<when>) was interrupted.
+Continue it? [yes/no/quit]"""
 COACH_RESUMED = """\
 An earlier run on these requirements was interrupted before the coach had reviewed the
 player's work: continuing with the coach."""

@@ -30,7 +30,7 @@ from code_commit_planner.dialog.retry import QuitAtError, wants_to_try_again
 from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.machine import Event
 from code_commit_planner.saved_state import load_json, save_json
-from code_commit_toolbox.outcome import AgentResult
+from code_commit_toolbox.outcome import AgentResult, End
 from code_commit_toolbox.toolbox import Toolbox, open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
 
@@ -51,8 +51,9 @@ def chat(run: Run) -> Result:
     while True:
         run.emit(StateEntered("prompt"))
         prompt = session.ask(messages.CHAT_NEXT if history else messages.CHAT)
-        if isinstance(prompt, Event):
+        if prompt is Event.QUIT:
             _forget(run)
+        if isinstance(prompt, Event):
             return session.ended(prompt)
         session.turns += 1
         run.emit(StateEntered("player"))
@@ -61,7 +62,10 @@ def chat(run: Run) -> Result:
             result = session.work(prompt, history)
         except QuitAtError:  # the next start continues the conversation
             return session.ended(Event.QUIT)
-        history = result.messages
+        if result.turns or result.end is not End.CONTEXT_FULL:
+            history = result.messages
+        else:  # the next words may fit
+            show(run, messages.CHAT_FULL, style="yellow")
         if result.tampered:
             paths = ", ".join(result.tampered)
             message = f"a command changed files that check the project: {paths}"
