@@ -9,8 +9,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +20,7 @@ from code_commit.plugin_api import Interrupted, NotReady, Stop
 from code_commit_history.changes import steps_of
 from code_commit_history.past_runs import read_run
 from code_commit_history.runs.pruning import prune
+from code_commit_history.runs.selection import date
 from code_commit_history.story import Applied
 
 KEY = "sk-canary-0123456789-key7Q"
@@ -342,3 +344,35 @@ def test_prune_keeps_other_files_in_logs(runs):
     assert runs.project.read("logs/mine/notes.txt") == "x\n"
     left = {path.name for path in (runs.project.root / "logs").iterdir()}
     assert left - {"index.html"} == {".gitignore", "2020-01-01-00-00-00-x", "mine"}
+
+
+# --- chosen runs ---
+
+
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [
+        (["--outcome", "provider_failed"], ["failed", "unknown"]),
+        (["--model", "FLASH", "--outcome", "reached", "--since", "2d"], ["repaired"]),
+        (["--since", "today", "--until", "2001-01-01"], []),
+        (["--until", "yesterday"], []),
+        (["--grep", "no such text"], []),
+    ],
+)
+def test_runs_are_chosen_by_flags(past_runs, flags, names):
+    finished = past_runs.command("runs", "list", "--json", *flags)
+    listed = [run["run"] for run in finished.document["runs"]]
+    assert listed == [getattr(past_runs, name) for name in names]
+
+
+def test_a_date_is_a_day_a_weekday_or_some_time_ago():
+    now = datetime.now().astimezone()
+    days = [date(f"{number}d").date() for number in range(7)]
+    names = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
+    assert {date(name).date() for name in names} == set(days)
+    assert all(date(name) <= now and date(name).weekday() == at for at, name in enumerate(names))
+    assert date("today") - date("yesterday") <= timedelta(hours=25)
+    assert date("2026-11-22T10:00:00+00:00") == datetime(2026, 11, 22, 10, tzinfo=UTC)
+    for text in ("", "someday", "9d9", "2026-13-01"):
+        with pytest.raises(ArgumentTypeError, match="is not a date"):
+            date(text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from code_commit.plugin_api import Host
+from code_commit_history.runs.selection import FILTERS, add_filters
 
 RUN = "a folder in logs, a unique prefix of its name, or latest"
 
@@ -81,6 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default=argparse.SUPPRESS,
             help="one JSON document on stdout",
         )
+    add_filters(parsers["list"])
+    parser.set_defaults(**dict.fromkeys(FILTERS))  # without an action
     for name in ("show", "diff", "path"):
         parsers[name].add_argument(
             "run",

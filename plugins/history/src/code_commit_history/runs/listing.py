@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from code_commit.plugin_api import ExitCode, Host, duration, shorten
 from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
+from code_commit_history.runs.selection import chosen
 from code_commit_history.story import read_story
 
 _SHORTEST = 20  # columns for a query: below, a table is too wide
@@ -33,13 +34,14 @@ _HEAD = Row("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "T
 
 
 def list_all(host: Host, arguments: argparse.Namespace) -> int:
-    """Print every run, the newest last, so that it is directly above the shell prompt."""
-    past_runs = list_runs(host.root)
+    """Print the chosen runs, the newest last, so that it is directly above the shell prompt."""
+    all_runs = list_runs(host.root)
+    past_runs = chosen(all_runs, arguments)
     if arguments.json:
         host.out.document({"runs": [document_of(past_run) for past_run in past_runs]})
         return ExitCode.REACHED
     if not past_runs:
-        host.out.line("there are no runs yet")
+        host.out.line("no run matches" if all_runs else "there are no runs yet")
         return ExitCode.REACHED
     rows = [_row(past_run) for past_run in past_runs]
     table = [_HEAD, *rows]
