@@ -26,7 +26,7 @@ def accept(run, submission):
 '''
 ACCEPTANCE = "[plugins.planner]\nacceptance = true\n"
 POOR = "one.txt: b'1\\n'"
-OPTIONS = ("--json", "--sandbox=off")
+OPTIONS: tuple[str, ...] = ("--json", "--sandbox=off")
 if find_spec("code_commit_acceptance"):
     OPTIONS += ("--disable-plugin=acceptance",)
 
