@@ -328,3 +328,14 @@ def test_a_reviewer_without_a_key_ends_the_run_before_the_first_call(shop):
         assert finished.exit_code == 3, finished.stderr
         assert "asking scripted" not in finished.stderr
         assert "price / 5" not in shop.project.read("price.py")
+
+
+def test_what_a_person_writes_in_a_placed_test_is_named_and_comes_back(shop):
+    mine = FILES[TESTS] + "# mine\n"
+    build = f'[ -z "$CODE_COMMIT_TESTS_OF_BEFORE" ] || echo "# mine" >>{TESTS}\n'
+    shop.project.write({"build.sh": build})
+    finished = shop.change(response({TESTS: WEAKER}))
+    assert (finished.exit_code, shop.project.read(TESTS)) == (0, WEAKER)
+    assert f"it may be your work: {TESTS}; `code-commit redo` brings it back" in finished.stderr
+    assert shop.project.command("redo").exit_code == 0
+    assert shop.project.read(TESTS) == mine

@@ -157,7 +157,7 @@ class TreeChanges:
             return
         self.look()
         put_back = self._workspace.checkpoints.put_back(
-            self.run, "trial", since=trial.begin, only_unclaimed=True
+            self.run, "trial", since=trial.begin, only_unclaimed=True, placed=trial.placed
         )
         self.latest = self._take("trial", Writers(process=False, rewinds=trial.begin))
         trial.forget_original()

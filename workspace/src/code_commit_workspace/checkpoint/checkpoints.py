@@ -250,6 +250,7 @@ class Checkpoints:
         since: str = "",
         but: Collection[str] = (),
         only_unclaimed: bool = False,
+        placed: PutBack | None = None,
     ) -> PutBack:
         """Put back what the run changed since its start or its checkpoint `since`.
 
@@ -258,13 +259,20 @@ class Checkpoints:
         Take a checkpoint of the run first: what differs from the last one is a person's and stays
         as it is, like each file that a person changed after the run wrote it. The state before is
         saved, so that `redo` brings back what was put back here. With `only_unclaimed`, it brings
-        back those files alone that may be a person's.
+        back those files alone that may be a person's; files of `placed` that no longer have the
+        placed content may be.
 
         Raises:
             NotReady: something is in the way or missing; the tree is unchanged.
         """
+        altered = self._placer.altered(placed) if placed else ()
         return self._undoer.put_back(
-            run, reason, since=since, but=but, only_unclaimed=only_unclaimed
+            run,
+            reason,
+            since=since,
+            but=but,
+            only_unclaimed=only_unclaimed,
+            altered=altered,
         )
 
     def place(

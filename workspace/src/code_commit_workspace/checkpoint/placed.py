@@ -62,11 +62,16 @@ class Placer:
 
     def take_back(self, placed: PutBack) -> bool:
         """See `Checkpoints.take_back`."""
-        writes, before = self._placed[placed.record]
-        if any(self.read(write.path) != write.content for write in writes):
+        _writes, before = self._placed[placed.record]
+        if self.altered(placed):
             return False
         replace(self._tree, self._home, before)
         return True
+
+    def altered(self, placed: PutBack) -> frozenset[str]:
+        """Return the files whose content is no longer the placed one."""
+        writes, _before = self._placed[placed.record]
+        return frozenset(write.path for write in writes if self.read(write.path) != write.content)
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file, or None if there is none to read."""

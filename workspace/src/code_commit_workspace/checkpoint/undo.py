@@ -80,6 +80,7 @@ class Undoer:
         since: str = "",
         but: Collection[str] = (),
         only_unclaimed: bool = False,
+        altered: Collection[str] = (),
     ) -> PutBack:
         """See `Checkpoints.put_back`."""
         history = self._histories.of_run(run, since)
@@ -89,7 +90,14 @@ class Undoer:
         edited = history.writes.edited | blocked
         edited |= {path for path in changed_since if history.writes.is_own(path)}
         edited -= set(but)
-        return self._put_back(history, chosen, edited, reason=reason, only_unclaimed=only_unclaimed)
+        return self._put_back(
+            history,
+            chosen,
+            edited,
+            reason=reason,
+            only_unclaimed=only_unclaimed,
+            altered=altered,
+        )
 
     def redo(self, run: str | None) -> tuple[PutBackRecord, tuple[str, ...]]:
         """See `Checkpoints.redo`; return the record as well."""
@@ -137,6 +145,7 @@ class Undoer:
         reason: str,
         force: bool = False,
         only_unclaimed: bool = False,
+        altered: Collection[str] = (),
     ) -> PutBack:
         """Put back what the run changed at `paths`; save the state before that for `redo`."""
         aside = PutAside(self._tree, self._home, history.run)
@@ -175,7 +184,7 @@ class Undoer:
                 for path, earlier in chosen.items()
                 if path not in rules and not self._is_ignored(path, earlier, under_new_rules)
             }
-            unclaimed = history.writes.unclaimed & (rules.keys() | files.keys())
+            unclaimed = (history.writes.unclaimed | set(altered)) & (rules.keys() | files.keys())
             left = _states(rules | files)
             left |= dict.fromkeys(rights)  # only their permission bits change
             if only_unclaimed:
