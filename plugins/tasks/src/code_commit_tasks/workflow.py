@@ -60,6 +60,7 @@ def task(run: Run) -> Result:
         run.build_command()  # it raises, before any paid call
     changed = ChangedFiles(run, saved)
     steps = _steps(run, saved, changed)
+    save(run, saved)  # the first call may fail or be interrupted
     try:
         result = steps.result_of(saved.root)
     except StepFailed as failed:
