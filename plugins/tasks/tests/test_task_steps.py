@@ -287,6 +287,17 @@ def test_a_list_that_can_never_pass_is_sent_back(work) -> None:
     assert "steps[1]: the pattern is not a regular expression" in work.prompts[2]
 
 
+def test_a_task_whose_first_call_failed_is_the_latest_to_resume(work) -> None:
+    work.server.script(work.returns("old"), Reply.error(401, "bad key"), work.returns("new"))
+    assert work("--task", "An old task.").exit_code == 0
+    finished = work("--task", "A new task.")
+    assert finished.exit_code == 4
+    assert finished.stderr.count("`code-commit --resume latest` continues") == 1
+    finished = work("--resume", "latest")
+    assert finished.exit_code == 0, finished.stderr
+    assert "A new task." in work.prompts[-1]
+
+
 @pytest.mark.parametrize("first", ["return '';", "await write_file('a', 'b'); return '';"])
 def test_an_outage_ends_the_run_and_resume_repeats_no_step(work, first) -> None:
     work.project.write({"agent-config/config.toml": "[http]\nretries = 0\n"})

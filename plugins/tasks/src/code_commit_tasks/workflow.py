@@ -54,6 +54,7 @@ def task(run: Run) -> Result:
     if check.builds:
         run.build_command()  # it raises, before any paid call
     steps = _steps(run, saved, changed, check)
+    save(run, saved)  # the first call may fail or be interrupted
     try:
         result = steps.result_of(saved.root)
     except StepFailed as failed:
