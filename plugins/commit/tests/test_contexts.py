@@ -593,6 +593,20 @@ def test_a_changed_file_does_not_give_way_in_a_repair(choose):
     assert choose.shown(2) == ["a.txt", "src/b.py", "src/d.py"]
 
 
+def test_related_files_take_half_of_the_place_at_most(choose):
+    """The best of the chosen ones stay, such as the file that an unusable response meant."""
+    finished = choose(
+        ["no block", GREEN],
+        "--context=chosen",
+        "--context-tokens=50",
+        paths=["a.txt", "src/b.py", "src/c.py"],
+        related=["src/d.py", "src/e.py", "src/f.py"],
+    )
+    assert finished.exit_code == 0, finished.stderr
+    assert choose.shown(1) == ["a.txt", "src/b.py", "src/c.py"]
+    assert choose.shown(2) == ["a.txt", "src/b.py", "src/d.py"]
+
+
 def test_a_changed_file_does_not_give_way_to_a_request_in_a_repair(choose):
     request = "%%%files\nsrc/d.py\n%%%end\n"
     finished = choose(

@@ -218,7 +218,9 @@ class PartialCode:
         Those that responses changed stay: the replacements in a repair build on them.
         """
         before = self._code.contents
-        unusable = self._code.show_more(paths, self._changed)
+        # What may be related does not displace the best of what the query needs.
+        most = self._code.limit // 2 if cause == "failure" else None
+        unusable = self._code.show_more(paths, self._changed, most)
         after = self._code.contents
         self.seen.learn({path: text for path, text in after.items() if before.get(path) != text})
         self.seen.forget(before.keys() - after.keys())

@@ -82,7 +82,7 @@ class SelectedCode:
 
     def show(self, paths: Iterable[str]) -> dict[str, str]:
         """Show these files, whether or not they are to choose from. Return why some cannot be."""
-        return self._add([path for path in paths if path not in self._files])
+        return self._add([path for path in paths if path not in self._files], self.limit)
 
     def select(self, selection: Selection) -> dict[str, str]:
         """Add the files of a selection in its order, then its map, while they fit.
@@ -110,8 +110,13 @@ class SelectedCode:
             if not self._add_line(path, line, estimate_tokens(line)):
                 return
 
-    def show_more(self, paths: Sequence[str], kept: Collection[str]) -> dict[str, str]:
-        """Show further files, which come first. Return why some cannot be shown.
+    def show_more(
+        self,
+        paths: Sequence[str],
+        kept: Collection[str],
+        most: int | None = None,
+    ) -> dict[str, str]:
+        """Show further files of `most` tokens, which come first. Return why some cannot be shown.
 
         Those of the lowest rank give way, unless they fit beside those of a higher rank, then the
         end of the map; files in `kept` do not.
@@ -120,7 +125,8 @@ class SelectedCode:
         tokens_of_map = self.tokens - sum(file.tokens for file in before.values())
         self._files = {path: file for path, file in before.items() if path in kept}
         self.tokens = sum(file.tokens for file in self._files.values())
-        unusable = self._add([path for path in paths if path not in self._files])
+        limit = self.limit if most is None else min(self.limit, self.tokens + most)
+        unusable = self._add([path for path in paths if path not in self._files], limit)
         rest = {path: file for path, file in before.items() if path not in self._files}
         size = sum(file.tokens for file in rest.values())
         dropped: list[str] = []
@@ -152,8 +158,8 @@ class SelectedCode:
         self.tokens += tokens_of_label + tokens
         return True
 
-    def _add(self, paths: Sequence[str]) -> dict[str, str]:
-        """Add files. Return why some cannot be shown."""
+    def _add(self, paths: Sequence[str], limit: int) -> dict[str, str]:
+        """Add files up to `limit` tokens of all. Return why some cannot be shown."""
         unusable: dict[str, str] = {}
         for path in paths:
             if reason := self.why_not(path):
@@ -162,9 +168,9 @@ class SelectedCode:
             file = _file(path, self._project.tree.read(path) or b"")
             if file is None:
                 unusable[path] = NOT_TEXT
-            elif self.tokens + file.tokens > self.limit:
+            elif self.tokens + file.tokens > limit:
                 size = f"about {count_of(file.tokens, 'token')}"
-                unusable[path] = f"It has {size}, and does not fit into {self.limit:,}."
+                unusable[path] = f"It has {size}, and does not fit into {limit:,}."
             else:
                 self._files[path] = file
                 self.tokens += file.tokens
