@@ -315,7 +315,7 @@ def test_the_result_is_the_difference_between_start_and_end(
     assert finished.exit_code == 0, finished.stderr
     assert change.result() == {"written": written, "deleted": deleted}
     assert f"\n{summary}\n  {files}\n" in finished.stderr
-    assert "\nhint: `code-commit runs diff`" in finished.stderr
+    assert "\nhint: `code-commit " in finished.stderr
 
 
 def test_the_deletion_of_an_absent_file_is_no_change(change):

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -69,7 +70,8 @@ class Chooser:
 
     def command(self, *arguments: str, **options: Any) -> Finished:
         """Run the command without the contexts of code-commit-context."""
-        arguments = (*arguments, "--disable-plugin=context")
+        if find_spec("code_commit_context"):
+            arguments = (*arguments, "--disable-plugin=context")
         return self.change.project.command(*arguments, plugins=self.plugins, **options)
 
     def prompt(self, number: int = 1) -> str:
