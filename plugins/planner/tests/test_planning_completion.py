@@ -146,7 +146,7 @@ def test_an_error_and_out_of_turns_are_shown_and_only_a_yes_completes(codebase, 
     codebase.cast.coach = [Reply.error(400, "no such model"), codebase.cast.done("Not yet.")]
     person = build("--max-turns=2")
     question = person.question()
-    assert question.startswith("An error of the service stopped the coach and the player: coach: ")
+    assert question.startswith("An error of the service stopped the coach and the player:\ncoach: ")
     assert "no such model" in question
     assert "\nTry again? [yes/no/diff/quit]" in question
     person.says("")
