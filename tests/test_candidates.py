@@ -271,7 +271,7 @@ def test_the_same_changes_are_built_once(runs):
     assert runs.files("*-build*.txt") == ["1-build.txt", "3-untouched-build.txt"]
     reason = "the same changes as candidate 1 (model-1); build.sh ended with exit code 1"
     assert runs.data()["candidates"][1:] == [row(2, "red", reason), row(3, "red", reason)]
-    assert "files stay changed: a.txt\n" in finished.stderr
+    assert "files stay changed:\n  a.txt +1 -1\n" in finished.stderr
     runs.require_same_replay()
 
 
@@ -303,6 +303,16 @@ def test_what_a_person_writes_meanwhile_stays(runs):
     assert runs.texts("a.txt", "b.txt", "own.txt") == ["good\n", "old\nmine\n", "mine\n"]
     assert runs.command("undo").stdout == "a.txt\n"
     assert runs.texts("a.txt", "b.txt", "own.txt") == ["old\n", "old\nmine\n", "mine\n"]
+
+
+def test_what_a_person_writes_into_a_file_of_a_candidate_is_kept_and_named(runs):
+    build = "if grep -q bad a.txt; then echo mine >>a.txt; fi\n" + BUILD
+    runs.project.write({"build.sh": build})
+    finished = runs(RED, GOOD, arguments=QUERY, order=[1, 2])
+    assert finished.exit_code == 0, finished.stderr
+    assert runs.texts("a.txt") == ["good\n"]
+    assert "it may be your work: a.txt; put-back.diff in the run folder has it" in finished.stderr
+    assert "+mine\n" in (runs.project.run_folder / "put-back.diff").read_text()
 
 
 @pytest.mark.parametrize(

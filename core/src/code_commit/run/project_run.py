@@ -226,7 +226,7 @@ class ProjectRun:
         """Put back what the run changes in the block, unless `keep` of the trial is called."""
         self._require_writes()
         last_build = self.last_build
-        with self.changes.trial(show) as trial:
+        with self.changes.trial(partial(self.keep, "put-back.diff"), show) as trial:
             yield trial
         if not trial.is_kept:
             self.last_build = last_build

@@ -60,6 +60,7 @@ class TreeChanges:
         self._process_ran = False  # since the last checkpoint
         self._wrote = False  # the run changed files
         self._written: dict[str, str | None] = {}  # what responses wrote last, by path
+        self._applied = ""  # the checkpoint after they wrote it
         self._of_work: frozenset[str] = frozenset()  # what the work of `since` changed
         self._by_people: set[str] = set()  # what differed while neither wrote
 
@@ -98,6 +99,7 @@ class TreeChanges:
         self._written |= blobs
         with suppress(CodeCommitError):  # the next checkpoint has them, or fails
             self._save("applied")
+            self._applied = self.latest
 
     def _blobs(self, contents: Mapping[str, bytes | None]) -> dict[str, str | None]:
         """Return the id of the object of each content, None for a file that is removed."""
@@ -131,10 +133,15 @@ class TreeChanges:
             self._log.add_warning(f"`undo` may miss the last changes of this run: {error.message}")
 
     @contextmanager
-    def trial(self, show: Mapping[str, bytes | None] | None = None) -> Iterator[TreeTrial]:
+    def trial(
+        self,
+        keep_diff: Callable[[bytes], object],
+        show: Mapping[str, bytes | None] | None = None,
+    ) -> Iterator[TreeTrial]:
         """Put back what the run changes in the block, unless `keep` of the trial is called.
 
-        In the block, the contents `show` stand in place of files that responses wrote.
+        In the block, the contents `show` stand in place of files that responses wrote. `keep_diff`
+        gets what was written over the files of responses: a person may have been at work there.
         """
         with self.lock:
             if not show or self.start is None:
@@ -148,20 +155,35 @@ class TreeChanges:
             finally:
                 if not trial.is_kept:
                     with STOP.hold():
-                        self._end_trial(trial)
+                        self._end_trial(trial, keep_diff)
                         self._wrote = wrote_before
                         self._written = written_before
 
-    def _end_trial(self, trial: TreeTrial) -> None:
+    def _end_trial(self, trial: TreeTrial, keep_diff: Callable[[bytes], object]) -> None:
         if trial.placed and self._take_back(trial, trial.placed):
             return
         self.look()
+        if not trial.placed:
+            self._keep_what_was_written_over(keep_diff)
         put_back = self._workspace.checkpoints.put_back(
             self.run, "trial", since=trial.begin, only_unclaimed=True, placed=trial.placed
         )
         self.latest = self._take("trial", Writers(process=False, rewinds=trial.begin))
         trial.forget_original()
         self.report(put_back)
+
+    def _keep_what_was_written_over(self, keep_diff: Callable[[bytes], object]) -> None:
+        """Keep what changed in files of responses since they were applied, and name the files."""
+        checkpoints = self._workspace.checkpoints
+        changed = [path for path, blob in self._written.items() if not checkpoints.has(path, blob)]
+        if not changed or not self._applied:
+            return
+        if diff := checkpoints.written_diff(self._applied, self.latest):
+            keep_diff(diff)
+            self._log.add_warning(
+                "changed after a response wrote them, so it may be your work: "
+                f"{join_paths(sorted(changed), _NAMED)}; put-back.diff in the run folder has it"
+            )
 
     @contextmanager
     def limit(
