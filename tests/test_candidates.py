@@ -271,7 +271,7 @@ def test_the_same_changes_are_built_once(runs):
     assert runs.files("*-build*.txt") == ["1-build.txt", "3-untouched-build.txt"]
     reason = "the same changes as candidate 1 (model-1); build.sh ended with exit code 1"
     assert runs.data()["candidates"][1:] == [row(2, "red", reason), row(3, "red", reason)]
-    assert "files stay changed:\n  a.txt +1 -1\n" in finished.stderr
+    assert "files stay changed:\n    a.txt +1 -1\n" in finished.stderr
     runs.require_same_replay()
 
 
