@@ -25,10 +25,10 @@ replies = {json.dumps([WEAKER])}
     assert finished.exit_code == 0, finished.stderr
     shown = project.command("runs", "show", "latest").stdout
     assert "  checks    Signals: 2 warnings; Tests-Of-Before: passed\n" in shown
-    assert "            warning: 1 test fewer: test_b\n" in shown
+    assert "            warning: 1 fewer test: test_b\n" in shown
     assert "            the tests from before pass, too\n" in shown
     details = project.command("runs", "show", "latest", "--json").document
     assert details["data"]["acceptance"]["trailers"]["Tests-Of-Before"] == "passed"
     page = (project.run_folder / "report.html").read_text()
     assert "<dt>Tests-Of-Before</dt><dd>passed</dd>" in page
-    assert "signals of code-commit-acceptance: warning: 1 test fewer: test_b" in page
+    assert "signals of code-commit-acceptance: warning: 1 fewer test: test_b" in page

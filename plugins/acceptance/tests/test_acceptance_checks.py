@@ -137,8 +137,8 @@ def test_weakened_tests_are_told_and_the_tests_from_before_are_built(shop):
     assert "before: \n" in shop.log("1-build.txt")
     assert shop.acceptance["trailers"] == {"Signals": "2 warnings", "Tests-Of-Before": "red"}
     assert shop.acceptance["notes"] == [
-        "warning: 1 test fewer: test_discount",
-        "warning: 1 assertion fewer in the tests",
+        "warning: 1 fewer test: test_discount",
+        "warning: 1 fewer assertion in the tests",
         "note: assertions changed in tests/test_price.py",
         "with the tests from before, the build is red: assert total([10, 20], 0.5) == 15",
     ]
@@ -209,7 +209,7 @@ def test_signals_can_refuse(shop):
     )
     assert finished.exit_code == 0, finished.stderr
     assert shop.builds == ["1-build.txt", "2-build.txt"]
-    assert "the change weakens what checks it: 1 test fewer: test_discount; " in shop.log(
+    assert "the change weakens what checks it: 1 fewer test: test_discount; " in shop.log(
         "2-repair-query.txt"
     )
 

@@ -109,10 +109,10 @@ def _tests_in(change: FileChange, text: str) -> str:
 def _of_tests(old: CheckCode, new: CheckCode) -> Iterator[str]:
     fewer = old.tests.total() - new.tests.total()
     if fewer > 0:
-        yield f"{count_of(fewer, 'test')} fewer{_names(old.tests - new.tests)}"
+        yield count_of(fewer, "fewer test") + _names(old.tests - new.tests)
     fewer = old.assertions - new.assertions
     if fewer > 0:
-        yield f"{count_of(fewer, 'assertion')} fewer in the tests"
+        yield count_of(fewer, "fewer assertion") + " in the tests"
     if skipped := _of_known(new.skipped - old.skipped, old):
         yield f"{count_of(len(skipped), 'existing test')} skipped{_names(skipped)}"
     if returning := _of_known(new.returning - old.returning, old):

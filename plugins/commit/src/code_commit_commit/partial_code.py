@@ -43,6 +43,7 @@ The codebase has {shown} of the project.
 Do not replace or delete a file whose text is not shown.
 """
 _RAISE = "raise context_tokens in [plugins.commit], or pass --context-tokens"
+_NAMED = "named by --files, with a map of others"
 
 
 class PartialCode:
@@ -203,7 +204,7 @@ class PartialCode:
             selection = choice.context.choose(self._request())
             if choice.shows_only_named:
                 lines = dict.fromkeys(selection.paths, ()) | dict(selection.map)
-                selection = Selection(paths=(), map=lines, reason=selection.reason)
+                selection = Selection(paths=(), map=lines, reason=_NAMED)
             self._selection = selection
             unusable = code.select(selection)
             self._warn_of(unusable)
