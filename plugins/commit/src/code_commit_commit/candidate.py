@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         Json,
     )
     from code_commit_commit.attempt import Attempt
+    from code_commit_commit.attempts import Attempts
     from code_commit_commit.request import Prompt
-    from code_commit_commit.workflow import Attempts
 
 Outcome = Literal[
     "accepted",

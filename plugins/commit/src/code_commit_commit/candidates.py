@@ -15,9 +15,9 @@ from code_commit.plugin_api import (
     Result,
 )
 from code_commit_commit.attempt import Attempt
+from code_commit_commit.attempts import Attempts
 from code_commit_commit.candidate import Candidate
 from code_commit_commit.replacements import differs
-from code_commit_commit.workflow import Attempts
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Arrival, CallsAtOnce, CodeCommitError, Model, Run

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
     LimitReached,
-    MessageLogged,
     NotReady,
-    ResponseRefused,
     Result,
-    Submission,
     count_of,
 )
 from code_commit_commit.attempt import Attempt
+from code_commit_commit.attempts import Attempts
 from code_commit_commit.beginning import Beginning, begin
 from code_commit_commit.endings import failed, passed, preview, tampered
 from code_commit_commit.formats import FILES
 from code_commit_commit.inputs import warn_of_uncommitted_changes
-from code_commit_commit.kept_form import KeptForms
 from code_commit_commit.prompts import build_end
 from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements
-from code_commit_commit.validation import malformed_is_refused, read_changes, require_unchanged
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import CallsAtOnce, Change, Completion, Model, Run
+    from code_commit.plugin_api import Run
     from code_commit_commit.candidates import Candidates
     from code_commit_commit.git_commit import GitCommit
-    from code_commit_commit.request import Prompt
 
 
 def commit(run: Run) -> Result:
@@ -78,125 +72,6 @@ def commit(run: Run) -> Result:
             break
         prompt = attempts.repair_prompt(attempt)
     return attempts.named(failed(run, attempt, attempts.replacements, repetition.noticed))
-
-
-class Attempts:
-    """Makes the attempts of a model, and knows what they changed."""
-
-    def __init__(self, run: Run, model: Model, start: Beginning) -> None:
-        self._run = run
-        self.model = model
-        self._format = start.response_format
-        self._query = start.context.query
-        self._seen = start.seen
-        self._prompts = start.prompts
-        self._forms = KeptForms(run)
-        self._watch = start.prompts.watch(self._format.watch(run.max_files))
-        self._seen_before_build = start.seen
-        self.replacements = self._new_replacements()
-
-    def make(self, prompt: Prompt, attempt: Attempt) -> Attempt:
-        """Ask, and apply the response and build, unless it is refused or the run writes nothing.
-
-        Ask again with the files that a response requests instead of changing any.
-        """
-        following: Prompt | None = prompt
-        while following:
-            complete = partial(self.model.complete, following.request, **self._options(following))
-            following = self.read(following, attempt, complete)
-        if not (attempt.refused or self._run.options.dry_run):
-            self.build(attempt)
-        return attempt
-
-    def start(self, prompt: Prompt, calls: CallsAtOnce) -> int:
-        """Ask as one of several calls, and return the number of the call."""
-        return calls.start(self.model, prompt.request, **self._options(prompt))
-
-    def _options(self, prompt: Prompt) -> dict[str, Any]:
-        return {"label": prompt.label, "watch": self._watch, "parts": prompt.parts}
-
-    def read(
-        self,
-        prompt: Prompt,
-        attempt: Attempt,
-        complete: Callable[[], Completion],
-    ) -> Prompt | None:
-        """Take the completion, and read the changes of the response, unless it is refused.
-
-        Return the next prompt if it requests files instead.
-        """
-        try:
-            completion = complete()
-            attempt.response = completion.text
-            with malformed_is_refused(completion, self._run):
-                following = self._prompts.following(prompt, completion)
-            if following:
-                return following
-            attempt.changes = read_changes(
-                completion, self._run, self._format, prompt.shown, self._seen, self._forms
-            )
-        except ResponseRefused as refused:
-            attempt.refused = refused
-        return None
-
-    def build(self, attempt: Attempt) -> None:
-        """Apply the changes unless they are refused, and run `build.sh` if it can run then."""
-        self._seen_before_build = self._seen.copy()
-        try:
-            attempt.applied = self.replacements.apply(attempt.changes)
-        except ResponseRefused as refused:
-            attempt.refused = refused
-            return
-        attempt.cannot_run = ""
-        if self.replacements.latest:
-            attempt.cannot_run = _why_build_cannot_run(self._run)
-        if not attempt.cannot_run:
-            attempt.build = self._seen.build()
-        self._accept(attempt)
-
-    def _new_replacements(self) -> Replacements:
-        return Replacements(self._run, self._seen, as_built=self._format.is_partial)
-
-    def _accept(self, attempt: Attempt) -> None:
-        """Ask the acceptance checks about the changes, if the build is green.
-
-        They are not asked again about a response that changes nothing.
-        """
-        if not (attempt.build and attempt.build.passed):
-            attempt.verdict = None
-            return
-        if attempt.verdict and not attempt.applied:
-            return
-        submission = Submission(
-            changes=self.replacements.net,
-            query=self._query,
-            build=attempt.build,
-            allowed_tests=self._run.options.allow_tests,
-            review=self._run.options.review,
-        )
-        attempt.verdict = self._run.accept(submission) if submission.changes else None
-        if not attempt.is_accepted:
-            self._seen.learn_from_build()
-
-    def apply_again(self, changes: Sequence[Change]) -> None:
-        """Apply the changes of the first attempt again, which were put back after their build.
-
-        Raises:
-            ResponseRefused: one of the files changed meanwhile.
-        """
-        self._seen.take(self._seen_before_build)
-        self.replacements = self._new_replacements()
-        require_unchanged(changes, self._run, self._seen)
-        self.replacements.apply(changes)
-
-    def repair_prompt(self, attempt: Attempt) -> Prompt:
-        """Return the prompt that repairs a failed attempt."""
-        failure = attempt.failure(self._seen.returned)
-        return self._prompts.repair(failure, self.replacements.shown)
-
-    def named(self, result: Result) -> Result:
-        """Return the result of the run: only one of several candidates has more to say."""
-        return result
 
 
 def _attempts(run: Run, start: Beginning) -> Attempts | Candidates:
@@ -274,17 +149,6 @@ def _keep_inputs(run: Run, start: Beginning) -> None:
     run.keep("input-codeRollup.txt", start.context.codebase)
     if start.response_format.name != FILES:
         run.keep("input-format.txt", f"{start.response_format.name}\n")
-
-
-def _why_build_cannot_run(run: Run) -> str:
-    """Return why `build.sh` cannot run after a change of a response, or an empty text."""
-    try:
-        run.build_command()
-    except NotReady as error:
-        reason = f"build.sh cannot run: {error.message}"
-        run.emit(MessageLogged(reason, level="warning"))
-        return reason
-    return ""
 
 
 @contextmanager
