@@ -75,7 +75,7 @@ def test_who_reads_what_arrived_is_not_disturbed_by_the_whole_response(log, fail
             raise ProviderFailed("no more")
         return DONE
 
-    calls.print_text.set(printed)
+    calls.print_text.set(lambda: printed)
     with pytest.raises(ProviderFailed) if fails else nullcontext():
         calls.record(
             replace(model_call("hi"), label="ask", number=1),

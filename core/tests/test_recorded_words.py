@@ -19,7 +19,7 @@ from code_commit_workspace import ChangeSetRefused
 EVENTS = """
     run.started run.finished query.read context.chosen call.started call.retried call.progress call.finished changes.parsed
     changes.refused changes.applied changes.undone process.started process.finished state.entered question.asked
-    question.answered plugin.failed message
+    question.answered plugin.failed message acceptance.checked call.arrived
 """
 CODES = {
     "reached": 0,

@@ -206,6 +206,10 @@ def test_what_a_plugin_may_not_emit_and_a_sink_that_fails_at_the_end_name_it_and
         "exit_code": 0,
         "summary": "done",
         "data": {},
+        "files": [],
+        "input_tokens": None,
+        "output_tokens": None,
+        "cost_usd": None,
     }
 
 
