@@ -135,13 +135,26 @@ def test_the_page_lists_the_commands() -> None:
 def test_each_command_has_its_flags_in_its_section(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """It has those that its help shows, and may have those of its actions."""
+    parser = command_parser(*COMMANDS[command])
     with pytest.raises(SystemExit):
-        command_parser(*COMMANDS[command]).parse_args(["--help"])
-    options = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z]\b)", capsys.readouterr().out)) - {
-        "--help",
-        "-h",
-    }
-    assert flags_in(rows(USAGE[f"`code-commit {command}`"])) == options
+        parser.parse_args(["--help"])
+    shown = re.findall(r"(?<![\w-])(--[a-z][a-z-]*|-[a-z]\b)", capsys.readouterr().out)
+    documented = flags_in(rows(USAGE[f"`code-commit {command}`"]))
+    assert set(shown) - {"--help", "-h"} <= documented
+    assert documented <= flags_of_parser(parser) | set(shown)
+
+
+def flags_of_parser(parser: argparse.ArgumentParser) -> set[str]:
+    """Return the flags of a parser and of those of its actions."""
+    flags = set()
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for subparser in action.choices.values():
+                flags |= flags_of_parser(subparser)
+        elif action.help != argparse.SUPPRESS:
+            flags |= set(action.option_strings)
+    return flags
 
 
 @pytest.mark.parametrize(
