@@ -102,7 +102,7 @@ def test_notes_tell_what_honest_changes_do_as_well():
         )
     ]
     assert texts == [
-        "2 suppressions more: a.py",
+        "2 more suppressions: a.py",
         "assertions changed in test_a.py",
         "the configuration of checks changed: pyproject.toml",
     ]

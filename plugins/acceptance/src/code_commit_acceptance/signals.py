@@ -221,7 +221,7 @@ def _of_snapshots(changes: Sequence[FileChange]) -> Iterator[str]:
         change.path
         for change in changes
         if change.kind == "snapshot" and change.old is not None and change.new is not None
-        if not change.only_gained
+        if change.old != change.new and not change.only_gained
     ]
     if rewritten:
         yield f"{count_of(len(rewritten), 'snapshot')} rewritten: {join_paths(rewritten, _NAMED)}"
@@ -231,7 +231,7 @@ def _notes(changes: Sequence[FileChange]) -> Iterator[str]:
     silenced = [change.path for change in changes if _more_suppressions(change) > 0]
     if silenced:
         number = sum(max(0, _more_suppressions(change)) for change in changes)
-        yield f"{count_of(number, 'suppression')} more: {join_paths(silenced, _NAMED)}"
+        yield f"{count_of(number, 'more suppression')}: {join_paths(silenced, _NAMED)}"
     changed = [change.path for change in changes if _changes_assertions(change)]
     if changed:
         yield f"assertions changed in {join_paths(changed, _NAMED)}"
