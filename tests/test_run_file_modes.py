@@ -71,7 +71,7 @@ PLAN = [
 ]
 TYPED = {
     "chat": (["--chat"], CHAT, "hello\nquit\n"),
-    "planning": (["--planning"], PLAN, "yes\n\nyes\n\nquit\n"),
+    "planning": (["--planning"], PLAN, "yes\n\nyes\nyes\nquit\n"),
 }
 
 

@@ -19,7 +19,6 @@ def test_a_word_is_a_command_and_a_second_query_is_refused(change):
         (["Make it good", "--query", "Do it"], "the query is given twice"),
         (["Make it good", "--query-file", "a.txt"], "the query is given twice"),
         (["Make it good", "--nosuch"], "there is no flag --nosuch"),
-        (["--chat", "Make it good"], "--query "),
     ):
         finished = change([GOOD], *arguments)
         assert (finished.exit_code, message in finished.stderr) == (2, True), finished.stderr
