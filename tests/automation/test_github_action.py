@@ -58,8 +58,10 @@ def test_the_first_step_installs_the_requested_plugins(runner) -> None:
     ).stdout
     assert set(re.findall(r"^code-commit\S*", listed, re.MULTILINE)) == {
         "code-commit",
+        "code-commit-acceptance",
         "code-commit-checkout",
         "code-commit-commit",
+        "code-commit-context",
         "code-commit-gemini",
         "code-commit-history",
         "code-commit-openai",
@@ -177,6 +179,7 @@ def test_the_patch_holds_binary_files_and_names_them_from_the_top(runner, tmp_pa
     )
     around.git("add", "-A")
     around.git("commit", "-qm", "below")
+    shutil.rmtree(around.root / "agent-config")  # a checkout in CI has none
     server.script(Reply(GOOD))
     job = runner.run(around, server, working_directory="sub", api_key=KEY, **ASKED)
     assert job.exit_code == 0, job.log
