@@ -224,6 +224,7 @@ MIXES: list[tuple[Any, ...]] = [
 ]
 
 
+@pytest.mark.fast_rows(6)
 @pytest.mark.parametrize(
     ("replies", "order", "exit_code", "outcomes", "repairer", "builds", "content"), MIXES
 )
