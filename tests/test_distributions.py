@@ -260,7 +260,7 @@ def test_wheels_install_from_a_folder(build, wheelhouse, environment) -> None:
     assert completed.returncode == 0, completed.stderr
     [packages] = environment.glob("lib/python*/site-packages")
     installed = {path.name.partition("-")[0] for path in packages.glob("code_commit*.dist-info")}
-    expected = {"workspace", "commit", "history", "gemini"}
+    expected = {"workspace", "commit", "history", "context", "acceptance", "gemini"}
     assert installed == {"code_commit", *(f"code_commit_{name}" for name in expected)}
     command = [environment / "bin/code-commit", "plugins", "--json"]
     listed = subprocess.run(command, cwd=environment, capture_output=True, text=True, check=False)

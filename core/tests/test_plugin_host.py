@@ -371,10 +371,10 @@ def test_a_flag_of_a_plugin_that_fails_names_the_plugin_and_its_error(project, t
 @pytest.mark.slow
 def test_a_flag_that_two_claim_names_both(project, tmp_path):
     plugins = install_plugin(
-        tmp_path / "plugins", "one", WORKFLOW.format(name="one", flag="--review")
+        tmp_path / "plugins", "one", WORKFLOW.format(name="one", flag="--look")
     )
-    install_plugin(plugins, "two", WORKFLOW.format(name="two", flag="--review"))
-    finished = project.command("--review", plugins=[plugins])
+    install_plugin(plugins, "two", WORKFLOW.format(name="two", flag="--look"))
+    finished = project.command("--look", plugins=[plugins])
     assert finished.exit_code == 2
     assert "claimed by code-commit-one and code-commit-two" in finished.stderr
     assert "--disable-plugin code-commit-one" in finished.stderr
@@ -436,7 +436,7 @@ def test_the_default_workflow_cannot_be_taken_away(project, tmp_path, plugin, co
     listed = project.command("plugins", "--json", plugins=[plugins]).document
     assert ["committing-code"] in [plugin["workflows"] for plugin in listed["plugins"]]
     assert [failure["distribution"] for failure in listed["failures"]] == ["stranger"]
-    assert "claimed by code-commit-commit and stranger" in listed["failures"][0]["error"]
+    assert "claimed by code-commit-commit" in listed["failures"][0]["error"]
     if "--own" in code:
         finished = project.command("--own", plugins=[plugins])
         assert (finished.exit_code, "code-commit-commit and stranger" in finished.stderr) == (

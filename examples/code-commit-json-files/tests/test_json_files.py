@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from code_commit_json_files.plugin import code_commit_formats
 from code_commit_testing import Project, Reply, ScriptedServer
 from code_commit_testing.conformance_commit import FormatConformance, FormatSample
+
+from code_commit_json_files.plugin import code_commit_formats
 
 
 class TestJson(FormatConformance):

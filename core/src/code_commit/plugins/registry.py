@@ -223,7 +223,9 @@ class Registry:
             shared = [
                 flag
                 for flag in flags
-                if len(definitions[flag]) > 1 and _owner(owners[flag]) != plugin.distribution
+                if len(definitions[flag]) > 1
+                and _owner(owners[flag]) != plugin.distribution
+                and not _is_shared_by_first_party(plugin.distribution, flag, self.workflows)
             ]
             if of_host:
                 reason = f"the flag {of_host[0]} of {name!r} is a flag of the host"
@@ -250,6 +252,24 @@ class Registry:
         failure = self.plugin_host.reject(offer[0], kind, reason, claimants)
         for name in names:
             self.denied.setdefault(name, failure)
+
+
+def _is_shared_by_first_party(
+    distribution: str,
+    flag: str,
+    workflows: Mapping[str, _Offer],
+) -> bool:
+    """Return whether a first-party distribution shares the flag with others: a stranger loses."""
+    if not first_party.keeps_its_names(distribution):
+        return False
+    definitions = {
+        definition
+        for plugin, workflow in workflows.values()
+        if first_party.keeps_its_names(plugin.distribution)
+        for definition in workflow.flags
+        if flag in definition.names
+    }
+    return len(definitions) == 1 and not any(definition.selects for definition in definitions)
 
 
 def _names(definition: Any) -> list[tuple[Kind, str]]:
