@@ -224,8 +224,7 @@ class Registry:
                 flag
                 for flag in flags
                 if len(definitions[flag]) > 1
-                and _owner(owners[flag]) != plugin.distribution
-                and not _is_shared_by_first_party(plugin.distribution, flag, self.workflows)
+                and not self._shares_with_owner(offer, flag, _owner(owners[flag]))
             ]
             if of_host:
                 reason = f"the flag {of_host[0]} of {name!r} is a flag of the host"
@@ -238,6 +237,21 @@ class Registry:
             else:
                 workflows[name] = offer
         self.workflows = workflows
+
+    def _shares_with_owner(self, offer: _Offer, flag: str, owner: str | None) -> bool:
+        """Return whether `owner` offers the workflow, or defines its flag in the same way."""
+        plugin, workflow = offer
+        if plugin.distribution == owner:
+            return True
+        of_owner = {
+            definition
+            for other, other_workflow in self.workflows.values()
+            if other.distribution == owner
+            for definition in other_workflow.flags
+            if not definition.selects
+        }
+        own = {definition for definition in workflow.flags if flag in definition.names}
+        return own <= of_owner
 
     def _leave_out(
         self,
@@ -252,24 +266,6 @@ class Registry:
         failure = self.plugin_host.reject(offer[0], kind, reason, claimants)
         for name in names:
             self.denied.setdefault(name, failure)
-
-
-def _is_shared_by_first_party(
-    distribution: str,
-    flag: str,
-    workflows: Mapping[str, _Offer],
-) -> bool:
-    """Return whether a first-party distribution shares the flag with others: a stranger loses."""
-    if not first_party.keeps_its_names(distribution):
-        return False
-    definitions = {
-        definition
-        for plugin, workflow in workflows.values()
-        if first_party.keeps_its_names(plugin.distribution)
-        for definition in workflow.flags
-        if flag in definition.names
-    }
-    return len(definitions) == 1 and not any(definition.selects for definition in definitions)
 
 
 def _names(definition: Any) -> list[tuple[Kind, str]]:
