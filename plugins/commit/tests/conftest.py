@@ -8,7 +8,9 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -186,3 +188,99 @@ def stubs(tmp_path):
         if found := shutil.which(name):
             (folder / name).symlink_to(found)
     return Stubs(folder, tmp_path / "calls")
+
+
+CHOOSER = """
+import json
+from code_commit.plugin_api import hookimpl
+from code_commit_commit.hooks import Context, Selection
+
+
+def choose(request):
+    told = json.loads((request.project.root / "agent-config/choice.json").read_text())
+    if told.get("raises"):
+        raise ValueError(told["raises"])
+    if told.get("returns"):
+        return told["returns"]
+    if told.get("records"):
+        told["reason"] = json.dumps([request.query, list(request.paths), request.tokens, list(request.named)])
+    return Selection(paths=told.get("paths", []), map=told.get("map", {}), reason=told.get("reason", ""))
+
+
+def related(request, failure, changed):
+    told = json.loads((request.project.root / "agent-config/choice.json").read_text())
+    if told.get("related") is None:
+        raise ValueError("no relations")
+    return told["related"]
+
+
+@hookimpl(optionalhook=True)
+def code_commit_contexts(settings):
+    return [Context("{name}", "chooses what a file says", choose, related)]
+"""
+
+
+@dataclass(frozen=True)
+class Chooser:
+    """Runs the workflow with a context that chooses what a test says."""
+
+    change: Change
+    folder: Path
+    plugins: list[Path]
+    files: Mapping[str, str]
+
+    def __call__(
+        self, answers: Sequence[str], *arguments: str, settings: str = "", **choice: Any
+    ) -> Finished:
+        project = self.change.project
+        project.write({"agent-config/choice.json": json.dumps({"related": [], **choice})})
+        self.change.script(answers, settings)
+        environ = {"CODE_COMMIT_SANDBOX": "off"}
+        return self.command(*arguments, environ=environ)
+
+    def add(self, name: str) -> None:
+        """Install another such context."""
+        self.plugins.append(install_plugin(self.folder / name, name, self.code(name)))
+
+    def code(self, name: str) -> str:
+        """Return the code of the plugin."""
+        return CHOOSER.replace("{name}", name)
+
+    def command(self, *arguments: str, **options: Any) -> Finished:
+        """Run the command without the contexts of code-commit-context."""
+        if find_spec("code_commit_context"):
+            arguments = (*arguments, "--disable-plugin=context")
+        return self.change.project.command(*arguments, plugins=self.plugins, **options)
+
+    def prompt(self, number: int = 1) -> str:
+        """Return a prompt of the latest run."""
+        return self.change.prompts()[number - 1]
+
+    def shown(self, number: int = 1) -> list[str]:
+        """Return the files whose text a prompt of the latest run has."""
+        codebase = self.prompt(number).partition("[codebase]\n")[2].partition("[file replace")[0]
+        return [
+            line[4:-4]
+            for line in codebase.splitlines()
+            if line.startswith("--- ") and line.endswith(" ---")
+        ]
+
+    def others(self, number: int = 1) -> str:
+        """Return the section of a prompt about files that it does not show."""
+        return self.prompt(number).partition("[other files]\n")[2].partition("[query]\n")[0]
+
+    @staticmethod
+    def events(finished: Finished, kind: str) -> list[dict[str, Any]]:
+        """Return the data of the events of a kind."""
+        return [event["data"] for event in finished.events if event["kind"] == kind]
+
+
+@pytest.fixture
+def choose(change: Change, tmp_path: Path) -> Chooser:
+    files = {f"src/{name}.py": f"def {name}():\n    return {name!r}\n" for name in "bcdefg"}
+    change.project.write(files)
+    (change.project.root / "agent-config/codeRollup.txt").unlink()
+    chooser = Chooser(change, tmp_path, [change.plugins], files)
+    code = chooser.code("chosen")
+    chooser.plugins.append(install_plugin(tmp_path / "chooser", "chooser", code))
+    return chooser
