@@ -39,7 +39,7 @@ def main() -> list[Line]:
             rounds=ROUNDS,
         )
         against = "a loop of the standard library"
-        lines = [
+        lines: list[Line] = [
             Measured(f"{name}, CPU", seconds[key], seconds["stdlib"], 6, against)
             for name, key in (("two calls, two builds", "commit"), ("without a page", "no page"))
         ]
