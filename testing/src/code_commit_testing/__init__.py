@@ -38,8 +38,6 @@ _MODULES = {
     "model_call": "code_commit_testing.scripted_provider",
 }
 
-__version__ = "0.1.0"
-
 __all__ = [
     "Finished",
     "Project",
