@@ -83,6 +83,7 @@ from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .prompt_size import PromptPart as PromptPart
 from .prompt_size import PromptSize as PromptSize
+from .provider import AccessToken as AccessToken
 from .provider import CountingWire as CountingWire
 from .provider import Delta as Delta
 from .provider import HttpCall as HttpCall
@@ -97,6 +98,7 @@ from .provider import StopReading as StopReading
 from .provider import StreamDecoder as StreamDecoder
 from .provider import StreamEvent as StreamEvent
 from .provider import StreamingWire as StreamingWire
+from .provider import TokenWire as TokenWire
 from .provider import Watch as Watch
 from .provider import Wire as Wire
 from .provider import http_provider as http_provider
