@@ -68,6 +68,7 @@ from .finish_words import finish_of as finish_of
 from .host import Host as Host
 from .host import Output as Output
 from .host import can_repaint as can_repaint
+from .host import edit_file as edit_file
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
 from .own_folders import config_folder as config_folder

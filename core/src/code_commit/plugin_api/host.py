@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from code_commit.terminal.editor import edit_file as edit_file
 from code_commit.terminal.screen import can_repaint as can_repaint
 from code_commit.terminal.streams import stdout_aside as stdout_aside
 from code_commit.terminal.streams import write_stdout as write_stdout

@@ -21,7 +21,6 @@ _KEYS = "a key comes from a file in agent-config or from a variable; `code-commi
 _MEANT: Mapping[tuple[Kind, str], str] = {
     ("flag", "--prompt"): _DESCRIBE,
     ("flag", "--message"): _DESCRIBE,
-    ("flag", "--edit"): "write the query into agent-config/query.txt with your editor",
     ("command", "login"): _KEYS,
     ("command", "auth"): _KEYS,
 }
