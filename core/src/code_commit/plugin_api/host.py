@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from code_commit.terminal.editor import edit_file as edit_file
 from code_commit.terminal.screen import can_repaint as can_repaint
 from code_commit.terminal.streams import stdout_aside as stdout_aside
 from code_commit.terminal.streams import write_stdout as write_stdout
@@ -77,6 +76,13 @@ class Registry(Protocol):
         """Return the names of plugins and of what they offer; those of flags without hyphens.
 
         The host's own count, and those of first-party plugins that are not installed.
+        """
+
+    def hint_for(self, text: str) -> str:
+        """Return a hint without what it says about commands and flags that are not installed.
+
+        If it gives no other way, it says how to install them. The hints of errors, of the end of a
+        run and of checks already are such ones.
         """
 
 

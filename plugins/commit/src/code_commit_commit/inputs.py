@@ -191,10 +191,9 @@ def warn_of_uncommitted_changes(run: Run) -> None:
     # Without a commit, nothing is listed.
     listed = run.git("diff", *options, "HEAD", "--", check=False)
     if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:
-        text = (
-            f"uncommitted changes: {join_paths(paths)}; `code-commit runs diff` will show only "
-            "those of this run"
-        )
+        text = f"uncommitted changes: {join_paths(paths)}"
+        if "runs" in run.commands:
+            text += "; `code-commit runs diff` will show only those of this run"
         run.emit(MessageLogged(text))
 
 
