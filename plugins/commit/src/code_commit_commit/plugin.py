@@ -40,6 +40,11 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             help="change the code as the query describes, until build.sh passes (the default)",
             flags=(
                 *QUERY_FLAGS,
+                Flag(
+                    ("--edit",),
+                    "write the query in your editor, beginning with the latest one",
+                    for_people=True,
+                ),
                 Flag(("--rollup",), "collect the code again first, as `code-commit rollup` does"),
                 Flag(
                     ("--context",),
