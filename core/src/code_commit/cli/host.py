@@ -19,7 +19,6 @@ from code_commit.cli.parser import Parser
 from code_commit.cli.project_folder import project_root
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
-from code_commit.plugin_api.own_python import python_command
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.code import collect_objects, import_code, naming, noting
@@ -72,6 +71,8 @@ class CommandHost:
         if not sys.argv[0].endswith("__main__.py"):
             return sys.argv[0]
         import shlex
+
+        from code_commit.plugin_api.own_python import python_command
 
         return shlex.join(python_command("code_commit"))
 

@@ -9,7 +9,8 @@ from typing import Any, TextIO
 
 from code_commit.imports import import_without
 from code_commit.plugin_api import event as host_events
-from code_commit.plugin_api.event import Event, Record, RunFinished, RunStarted
+from code_commit.plugin_api.event import Event, RunFinished, RunStarted
+from code_commit.plugin_api.record import Record
 from code_commit.plugin_api.run_files import EVENTS
 from code_commit.run_folder.json_text import to_json
 from code_commit.run_folder.line_file import LineFile
