@@ -2,7 +2,8 @@
 
 If click and rich are installed, httpx imports its command line, and structlog a renderer for
 developers. A run uses neither, and the imports would take half the time of a short run.
-genai-prices imports a second HTTP library, to update its prices, which no run does.
+genai-prices imports a second HTTP library, to update its prices, and structlog asyncio. Nothing
+here uses them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,13 @@ def import_later(module: str) -> Iterator[None]:
         yield
         return
     stand_in = ModuleType(module)
-    stand_in.__getattr__ = lambda name: getattr(import_module(module), name)  # type: ignore[method-assign]
+
+    def on_first_use(name: str) -> Any:
+        if sys.modules.get(module) is stand_in:  # in the block
+            del sys.modules[module]
+        return getattr(import_module(module), name)
+
+    stand_in.__getattr__ = on_first_use  # type: ignore[method-assign]
     sys.modules[module] = stand_in
     try:
         yield

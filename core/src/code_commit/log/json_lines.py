@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TextIO
 
-from code_commit.imports import import_without
+from code_commit.imports import import_later, import_without
 from code_commit.plugin_api import event as host_events
 from code_commit.plugin_api.event import Event, RunFinished, RunStarted
 from code_commit.plugin_api.record import Record
@@ -17,7 +17,8 @@ from code_commit.run_folder.line_file import LineFile
 from code_commit.terminal.streams import SafeStream
 from code_commit_workspace import Redactor
 
-with import_without("rich"):  # for structlog's developer tracebacks
+# rich is for structlog's developer tracebacks, asyncio for loggers that are awaited.
+with import_without("rich"), import_later("asyncio"):
     import structlog
     from structlog.typing import EventDict, WrappedLogger
 

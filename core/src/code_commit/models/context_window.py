@@ -19,7 +19,7 @@ _CUT = 0.5  # of the estimate
 
 def listed_window(model: str) -> int | None:
     """Return the window of `model` in tokens from the list of genai-prices, or None."""
-    with import_later("httpx2"):
+    with import_later("httpx2"), import_later("asyncio"):
         from genai_prices import data_snapshot
 
     snapshot = data_snapshot.get_snapshot()

@@ -277,7 +277,7 @@ def cost_of(model: str, usage: Usage) -> float | None:
         return None
     from code_commit.imports import import_later
 
-    with import_later("httpx2"):
+    with import_later("httpx2"), import_later("asyncio"):
         import genai_prices
 
     priced_usage = genai_prices.Usage(
