@@ -33,7 +33,6 @@ OF_RUNS = LATER | {
     "code_commit.models.http",
     "code_commit.plugin_api.event",
     "code_commit.run.session",
-    "code_commit_commit.hooks",
     "code_commit_commit.attempts",
     "httpx",
     "structlog",
