@@ -18,13 +18,12 @@ from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import (
     Event,
-    LogSink,
     MessageLogged,
     PluginFailed,
-    Record,
     RunFinished,
     RunStarted,
 )
+from code_commit.plugin_api.record import LogSink, Record
 from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, LOGS, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
 from code_commit.run_folder.json_text import json_document, to_json

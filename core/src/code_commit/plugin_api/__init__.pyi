@@ -52,7 +52,6 @@ from .event import ChangesRefused as ChangesRefused
 from .event import ChangesUndone as ChangesUndone
 from .event import ContextChosen as ContextChosen
 from .event import Event as Event
-from .event import LogSink as LogSink
 from .event import MessageLogged as MessageLogged
 from .event import PluginFailed as PluginFailed
 from .event import ProcessFinished as ProcessFinished
@@ -60,7 +59,6 @@ from .event import ProcessStarted as ProcessStarted
 from .event import QueryRead as QueryRead
 from .event import QuestionAnswered as QuestionAnswered
 from .event import QuestionAsked as QuestionAsked
-from .event import Record as Record
 from .event import RunFinished as RunFinished
 from .event import RunStarted as RunStarted
 from .event import StateEntered as StateEntered
@@ -107,6 +105,8 @@ from .query import QueryOptions as QueryOptions
 from .query import edit_file as edit_file
 from .query import query_of_flags as query_of_flags
 from .query_flags import QUERY_FLAGS as QUERY_FLAGS
+from .record import LogSink as LogSink
+from .record import Record as Record
 from .reply import event_object as event_object
 from .reply import limit_parts as limit_parts
 from .reply import read_arguments as read_arguments
