@@ -98,7 +98,7 @@ class TreeChanges:
         self._responses |= blobs
         self._written |= blobs
         with suppress(CodeCommitError):  # the next checkpoint has them, or fails
-            self._save("applied")
+            self._save("applied", only=blobs.keys())
             self._applied = self.latest
 
     def _blobs(self, contents: Mapping[str, bytes | None]) -> dict[str, str | None]:
@@ -348,11 +348,11 @@ class TreeChanges:
             self.latest = self._take("put-back", Writers(process=False, put_back=put_back.paths))
         return put_back
 
-    def _save(self, label: str, *, unless: str = "") -> None:
+    def _save(self, label: str, *, unless: str = "", only: Collection[str] | None = None) -> None:
         by_process = self._may_differ_by_process
         before = self.latest
         writers = Writers(self._responses | self._placed, by_process)
-        self.latest = self._take(label, writers, unless=unless)
+        self.latest = self._take(label, writers, unless=unless, only=only)
         is_of_run = by_process or bool(self._responses)
         self._forget_writes()
         checkpoints = self._workspace.checkpoints
@@ -370,9 +370,17 @@ class TreeChanges:
         self._placed = {}
         self._process_ran = False
 
-    def _take(self, label: str, writers: Writers, *, unless: str = "") -> str:
+    def _take(
+        self,
+        label: str,
+        writers: Writers,
+        *,
+        unless: str = "",
+        only: Collection[str] | None = None,
+    ) -> str:
         take = self._workspace.checkpoints.take
-        return take(self.run, label, writers=writers, unless=unless, warn=self._log.add_warning)
+        warn = self._log.add_warning
+        return take(self.run, label, writers=writers, unless=unless, only=only, warn=warn)
 
 
 class TreeTrial:
