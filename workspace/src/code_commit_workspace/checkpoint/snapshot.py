@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -118,10 +119,14 @@ class Snapshots:
             self._has_read_last = True
         return self._last
 
-    def _remember(self, look: LastLook | None) -> None:
-        """Keep a look for the next one; None if that has to look at all files."""
-        if look is not None and look != self._last:
-            write_last_look(self._repository.path, look)
+    def _remember(self, look: LastLook | None, *, has_changed: bool) -> None:
+        """Keep a look for the next one; None if that has to look at all files.
+
+        `has_changed` is whether the index was written.
+        """
+        if look is not None and (has_changed or look != self._last):
+            with suppress(OSError):  # the next run looks at all files
+                write_last_look(self._repository.path, look)
         self._last = look
 
     def _find_changes(self, last: LastLook) -> _Changes | None:
@@ -194,7 +199,7 @@ class Snapshots:
             largest=largest,
             users_index=changes.users_index,
         )
-        self._remember(look)
+        self._remember(look, has_changed=bool(changed or removed))
         return Snapshot(tree, modes, taken)
 
     def _look_at_all(self, taken: int, warn: Callable[[str], object]) -> Snapshot:
@@ -229,7 +234,7 @@ class Snapshots:
                 users_index=users_index,
             )
         self._has_read_last = True
-        self._remember(look)
+        self._remember(look, has_changed=True)
         return Snapshot(tree, modes, taken, left_out)
 
     def _savable(self, untracked: AbstractSet[str]) -> list[str]:

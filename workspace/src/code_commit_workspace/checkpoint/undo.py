@@ -30,9 +30,9 @@ class PutBack:
     `paths` are the files that were restored, which `run` had changed. `edited` are files that a
     person changed after the run wrote them: they stay as they are. `unclaimed` are those of `paths`
     that changed while a process ran and that no response wrote, so a person may have written them.
-    `record` is what `redo` reads. `left_out` are files that were changed since the start of the run and that stay as they
-    are, because they are too large to save. `moved` has the old and the new path of what was in the
-    way of restored files.
+    `record` is what `redo` reads. `left_out` are files that were changed since the start of the run
+    and that stay as they are, because they are too large to save. `moved` has the old and the new
+    path of what was in the way of restored files.
     """
 
     paths: tuple[str, ...]
