@@ -29,7 +29,7 @@ def _tables():
         [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
         for table in tables
     ]
-    return {tuple(table[0]): [row for row in table[2:]] for table in rows}
+    return {tuple(table[0]): table[2:] for table in rows}
 
 
 def test_each_fault_is_in_both_tables(peers):

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import importlib
 
-__version__ = "0.1.0"
-
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type
 # checkers.
 _PUBLIC = {
@@ -56,6 +54,10 @@ __all__ = ["__version__", *sorted(_MODULES)]  # noqa: PLE0604 - names all the sa
 
 def __getattr__(name: str) -> object:
     """Import the module that defines `name`."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("code-commit-workspace")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

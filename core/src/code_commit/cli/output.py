@@ -83,6 +83,7 @@ class CommandOutput:
         """Print an error on stderr: what happened and what to do."""
         lines = [f"error: {message}", *(f"  {note}" for note in notes)]
         if hint:
+            hint = self._of_installed(hint)
             lines.append(f"hint: {hint}")
         lines += figures
         # Indented, a further line of a message cannot look like one of ours.
@@ -90,12 +91,21 @@ class CommandOutput:
         SafeStream(sys.stderr).print(self.redacted(text))
 
     def hint(self, text: str, root: str) -> str:
-        """Return a hint whose commands for the project at `root` work where the user is."""
+        """Return a hint whose commands are installed, and work where the user is.
+
+        They are for the project at `root`.
+        """
+        text = self._of_installed(text)
         if self.started_in in {"", root} or _COMMAND_ELSEWHERE in text:
             return text
         import shlex
 
         return text.replace(_COMMAND, f"{_COMMAND_ELSEWHERE}{shlex.quote(root)} ")
+
+    def _of_installed(self, hint: str) -> str:
+        if not self.registries:
+            return hint
+        return self.registries[-1].hint_for(hint)
 
     def run_finished(self, exit_code: ExitCode, summary: str, hint: str = "") -> None:
         """Print `run.finished` for a run that did not start."""

@@ -208,6 +208,7 @@ class ChainedModel:
             warn=models.log.warn,
             stream=stream == "always" or (stream == "auto" and models.watched),
             calling=partial(_calling, cancellation),
+            hide=models.services.redactor.add,
         )
 
 

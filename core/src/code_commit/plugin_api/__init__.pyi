@@ -70,6 +70,7 @@ from .host import Output as Output
 from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
+from .installation import installation as installation
 from .own_folders import config_folder as config_folder
 from .own_python import ask_process as ask_process
 from .own_python import isolated_python as isolated_python
@@ -83,6 +84,7 @@ from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .prompt_size import PromptPart as PromptPart
 from .prompt_size import PromptSize as PromptSize
+from .provider import AccessToken as AccessToken
 from .provider import CountingWire as CountingWire
 from .provider import Delta as Delta
 from .provider import HttpCall as HttpCall
@@ -97,10 +99,12 @@ from .provider import StopReading as StopReading
 from .provider import StreamDecoder as StreamDecoder
 from .provider import StreamEvent as StreamEvent
 from .provider import StreamingWire as StreamingWire
+from .provider import TokenWire as TokenWire
 from .provider import Watch as Watch
 from .provider import Wire as Wire
 from .provider import http_provider as http_provider
 from .query import QueryOptions as QueryOptions
+from .query import edit_file as edit_file
 from .query import query_of_flags as query_of_flags
 from .query_flags import QUERY_FLAGS as QUERY_FLAGS
 from .reply import event_object as event_object
@@ -156,7 +160,6 @@ from .words import count_of as count_of
 from .words import describe as describe
 from .words import describe_ending as describe_ending
 from .words import did_you_mean as did_you_mean
-from .words import installation as installation
 from .words import join_paths as join_paths
 from .words import no_room as no_room
 from .words import printable as printable

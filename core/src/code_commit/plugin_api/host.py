@@ -78,6 +78,13 @@ class Registry(Protocol):
         The host's own count, and those of first-party plugins that are not installed.
         """
 
+    def hint_for(self, text: str) -> str:
+        """Return a hint without what it says about commands and flags that are not installed.
+
+        If it gives no other way, it says how to install them. The hints of errors, of the end of a
+        run and of checks already are such ones.
+        """
+
 
 class Output(Protocol):
     """Prints the output of a command. It hides keys and escapes terminal commands."""

@@ -43,8 +43,9 @@ from code_commit_commit.current_code import (
     describe_difference,
     new_files,
 )
-from code_commit_commit.inputs import FRESH, QUERY, SAMPLE_QUERY, require_build
+from code_commit_commit.inputs import FRESH, require_build
 from code_commit_commit.prompts import Context, PromptOrder, initial_prompt
+from code_commit_commit.query_file import QUERY, is_sample
 from code_commit_commit.recorded_rollup import (
     recorded_choice,
     rollup_patterns,
@@ -75,7 +76,7 @@ def check_query(host: Host, context: CheckContext) -> Iterator[Check]:  # noqa: 
             return
     if query is None or not query.strip():
         yield Check("ok", f"none in {QUERY}, so a run needs --query or --query-file")
-    elif query.split() == SAMPLE_QUERY.split():
+    elif is_sample(query):
         yield Check("ok", f"the sample text in {QUERY}, so a run needs --query or --query-file")
     else:
         yield Check("ok", f"{count_of(len(query.split()), 'word')} in {QUERY}")

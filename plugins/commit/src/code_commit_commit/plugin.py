@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @hookimpl
 def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
     """Declare the hooks of the workflow, so that a misspelled implementation is an error."""
-    from code_commit_commit import hooks
+    from code_commit_commit import hookspecs
 
-    pluginmanager.add_hookspecs(hooks)
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 @hookimpl
@@ -40,6 +40,11 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             help="change the code as the query describes, until build.sh passes (the default)",
             flags=(
                 *QUERY_FLAGS,
+                Flag(
+                    ("--edit",),
+                    "write the query in your editor, beginning with the latest one",
+                    for_people=True,
+                ),
                 Flag(("--rollup",), "collect the code again first, as `code-commit rollup` does"),
                 Flag(
                     ("--context",),

@@ -247,7 +247,7 @@ def _invocation(host: Host, recorded: PastRun) -> Invocation:
     flags: dict[str, Any] = {
         name: value
         for name, value in invocation.flags.items()
-        if name not in {"query", "query_file"}
+        if name not in {"query", "query_file", "edit"}
     }
     if recorded_choice(recorded.folder):  # the rollup of the replay has it
         flags = {name: value for name, value in flags.items() if name not in _CHOICE_FLAGS}
