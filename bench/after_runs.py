@@ -7,9 +7,10 @@ import tempfile
 from pathlib import Path
 
 from cpu import cpu_of, least_cpu
-from default_installation import commits, new_project
+from default_installation import commits
 from growth import size_on_disk
 from harness import MEGABYTE, Command, Line, Measured, report, run
+from project import make_project
 
 ROUNDS = 5
 COMMAND_LIMIT = 8
@@ -30,7 +31,7 @@ def main() -> list[Line]:
 
 def _commands(scratch: Path) -> list[Line]:
     scratch.mkdir()
-    project = new_project(scratch / "project")
+    project = make_project(scratch / "project")
     with commits(project, scratch / "home") as (command, _):
         run(command())
         quick = {
@@ -61,7 +62,7 @@ def _bytes(scratch: Path) -> list[Line]:
     scratch.mkdir()
     line = "    a line of code that is about as long as lines of code are\n"
     rollup = "".join(f"{number}{line}" for number in range(ROLLUP // len(line)))
-    project = new_project(scratch / "project", {"agent-config/codeRollup.txt": rollup})
+    project = make_project(scratch / "project", rollup=rollup)
     with commits(project, scratch / "home") as (command, server):
         run(command())
         sent = sum(len(request.body) for request in server.requests)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from harness import Command, code_commit
-from project import BREAKS, MENDS, make_project
+from project import BREAKS, MENDS
 
 from code_commit_testing import ScriptedServer
 
@@ -44,12 +44,3 @@ def commits(project: Path, home: Path) -> Iterator[tuple[Callable[..., Command],
             )
 
         yield command, server
-
-
-def new_project(folder: Path, files: Mapping[str, str] | None = None) -> Path:
-    """Create the project of the benchmarks, with a key for Gemini and further `files`."""
-    project = make_project(folder)
-    for path, text in {"agent-config/gemini-key.txt": "bench-key-01234\n", **(files or {})}.items():
-        (project / path).parent.mkdir(parents=True, exist_ok=True)
-        (project / path).write_text(text)
-    return project

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cpu import cpu_of, least_cpu
-from default_installation import commits, new_project
+from default_installation import commits
 from harness import MEGABYTE, Command, Line, Measured, peak_memory, report
-from project import IDENTITY
+from project import IDENTITY, make_project
 
 ROUNDS = 3
 DOUBLINGS = 5
@@ -29,12 +29,21 @@ STATUS = Command(["git", "status", "--porcelain"])
 
 def main() -> list[Line]:
     """Measure and print."""
-    rows = (_past_runs, _ignored_files, _files, _keys, _turns, _build_output)
-    lines: list[Line] = []
-    for row in rows:
-        with tempfile.TemporaryDirectory() as scratch:
-            lines += row(Path(scratch))
-    report("growth", lines)
+    rows = {
+        "past runs": _past_runs,
+        "ignored files": _ignored_files,
+        "files": _files,
+        "keys": _keys,
+        "turns of a chat": _turns,
+        "build output": _build_output,
+    }
+    return [line for name, row in rows.items() for line in _reported(name, row)]
+
+
+def _reported(name: str, row: Callable[[Path], list[Line]]) -> list[Line]:
+    with tempfile.TemporaryDirectory() as scratch:
+        lines = row(Path(scratch))
+    report(f"growth with {name}", lines)
     return lines
 
 
@@ -62,7 +71,7 @@ def _commits_at(
 
     `grow` makes the project, which has the second number of things, have the third.
     """
-    project = new_project(scratch / "project")
+    project = make_project(scratch / "project")
     costs = []
     with commits(project, scratch / "home") as (command, _):
         for before, size in zip([0, 0, *measured], [0, *measured], strict=False):
@@ -122,7 +131,7 @@ def _add_files(folder: Path, before: int, size: int) -> None:
 
 def _files(scratch: Path) -> list[Line]:
     """One changed file in a large repository. Its rollup is small: that has a row of its own."""
-    project = new_project(scratch / "project")
+    project = make_project(scratch / "project")
     measured = sizes(128_000)
     costs: list[tuple[float, float, float]] = []
     with commits(project, scratch / "home") as (command, _):
@@ -170,7 +179,7 @@ def _turns(scratch: Path) -> list[Line]:
     measured = sizes(320)
     left, used = [], []
     for turns in measured:
-        project = new_project(scratch / f"{turns}" / "project")
+        project = make_project(scratch / f"{turns}" / "project")
         lines = scratch / f"{turns}" / "lines.txt"
         lines.write_text("What does part 7 do, and which other part needs it?\n" * turns + "quit\n")
         with commits(project, scratch / f"{turns}" / "home") as (command, _):

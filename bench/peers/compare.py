@@ -25,7 +25,7 @@ from tools import TOOLS, Tool
 PAGE = ROOT / "docs/comparison.md"
 RESULTS = PEERS / "results.json"
 ONCE = Path(__file__).with_name("once.py")
-AT_ONCE = 3  # runs with a fault: they mostly wait. The task runs alone.
+AT_ONCE = 4  # runs with a fault: they mostly wait. The task runs alone.
 RUN_LIMIT = 900.0  # seconds; each run has limits of its own
 
 Outcome = dict[str, Any]
@@ -111,10 +111,8 @@ def _faults(outcomes: Outcomes) -> str:
 def _cell(outcome: Outcome) -> str:
     if outcome["exit_code"] is None:
         ended = f"no end in {outcome['seconds']:.0f} s"
-    elif outcome["exit_code"] < 0:
-        ended = "killed"
     else:
-        ended = f"exit {outcome['exit_code']}, {outcome['seconds']:.0f} s"
+        ended = f"exit {_as_in_a_shell(outcome['exit_code'])}, {outcome['seconds']:.0f} s"
     words = [ended, outcome["tree"]]
     if outcome["commits"]:
         words.append(_counted(outcome["commits"], "commit"))
@@ -123,6 +121,11 @@ def _cell(outcome: Outcome) -> str:
     if outcome["orphans"]:
         words.append(f"leaves {_counted(len(outcome['orphans']), 'process', 'es')}")
     return ", ".join(words)
+
+
+def _as_in_a_shell(exit_code: int) -> int:
+    """Return the exit code that a shell shows, also after a signal."""
+    return exit_code if exit_code >= 0 else 128 - exit_code
 
 
 def _counted(number: int, noun: str, plural: str = "s") -> str:

@@ -58,6 +58,7 @@ from code_commit_testing.scripted_server import RecordedRequest
 LIMIT = 180.0  # seconds; a tool that needs more is said to hang
 AFTER_SIGNAL = 30.0  # seconds
 SETTLING = 3.0  # seconds after the end, in which helpers may end too
+OUTPUT = "output.txt"  # of the tool, as a terminal shows it
 ROUNDS = 3  # of the task, after one that fills the caches
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 
@@ -157,7 +158,7 @@ def _run(tool: Tool, scenario: Scenario, folder: Path, program: str) -> Outcome:
     with ScriptedServer([service.answer] * 2000) as server:
         cpu = _processor_time()
         start = time.monotonic()
-        with (folder / "output.txt").open("wb") as output:
+        with (folder / OUTPUT).open("wb") as output:
             process = subprocess.Popen(
                 [program, *tool.arguments(server.address)],
                 cwd=project,
@@ -328,7 +329,8 @@ def _other_files(project: Path) -> list[str]:
 def _key_files(folder: Path) -> Iterator[str]:
     """Yield the files that hold the key: as they are, and as git's objects."""
     key = KEY.encode()
-    for path in _files(folder):
+    written = [path for path in _files(folder) if path.name != OUTPUT]
+    for path in written:
         with suppress(OSError):
             content = path.read_bytes()
             if key in content or (len(path.name) == 38 and key in _inflated(content)):
