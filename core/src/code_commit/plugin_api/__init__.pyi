@@ -68,7 +68,7 @@ from .host import Output as Output
 from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
-from .installation import installation as installation
+from .how_to_install import installation as installation
 from .own_folders import config_folder as config_folder
 from .own_python import ask_process as ask_process
 from .own_python import isolated_python as isolated_python

@@ -119,6 +119,8 @@ def code_commit_checks() -> list[CheckDefinition]:
     return [
         CheckDefinition("build.sh", "code_commit_commit.checks:check_build"),
         CheckDefinition("query", "code_commit_commit.checks:check_query"),
+        CheckDefinition("format", "code_commit_commit.checks:check_format"),
+        CheckDefinition("commit", "code_commit_commit.checks:check_commit"),
         CheckDefinition("rollup", "code_commit_commit.checks:check_rollup"),
     ]
 
