@@ -146,7 +146,7 @@ def _require_green(run: Run) -> None:
 def _keep_inputs(run: Run, start: Beginning) -> None:
     """Keep the inputs in the run folder, where `code-commit replay` and `apply` read them back."""
     run.keep("input-query.txt", start.context.query)
-    run.keep("input-codeRollup.txt", start.context.codebase)
+    run.keep_input("input-codeRollup.txt", start.context.codebase)
     if start.response_format.name != FILES:
         run.keep("input-format.txt", f"{start.response_format.name}\n")
 
