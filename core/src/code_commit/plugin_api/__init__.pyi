@@ -147,6 +147,7 @@ from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import duration as duration
 from .run_json import run_document as run_document
+from .run_texts import RunTexts as RunTexts
 from .service_errors import error_details as error_details
 from .service_errors import kind_of_error as kind_of_error
 from .service_errors import kind_of_status as kind_of_status

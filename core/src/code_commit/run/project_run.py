@@ -371,6 +371,10 @@ class ProjectRun:
         """Write a file into the run folder, without keys."""
         return self.log.write(self.log.reserve(name), content)
 
+    def keep_input(self, name: str, content: str | bytes) -> None:
+        """Write a file into the run folder after the next prompt, which has this text."""
+        self.log.keep_input(self.log.reserve(name), content)
+
     def append(self, file: Path, content: str | bytes) -> None:
         """Append to a file that `keep` wrote, without keys."""
         self.log.append(file.name, content)
