@@ -3,13 +3,14 @@
 # make matrix  all tests, with every Python and the lowest versions of the dependencies; the site; the examples
 # make docs    the documentation as a site, in build/docs
 # make bench   how long things take, compared to other programs
+# make dist    the wheels and sdists of a release, in dist/, checked and tried
 #
 # You need Python 3.11 or later as python3, with venv; git; make. All output is in build/ and .tox/.
 
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test matrix docs bench clean python
+.PHONY: help demo test matrix docs bench dist clean python
 
 # pyenv's shims answer for named versions only: name each one that the matrix uses, the current one first.
 ifneq ($(shell command -v pyenv 2>/dev/null),)
@@ -47,6 +48,11 @@ docs: build/tools/.installed
 
 bench: build/tools/.installed
 	$(TOX) run -e bench
+
+dist: build/tools/.installed
+	rm -rf dist
+	$(TOX) run -e dist
+	@echo 'dist/ has the wheels and sdists, build/dist/sbom.cdx.json the bill of materials.'
 
 clean:
 	rm -rf build .tox

@@ -63,26 +63,9 @@ def names(requirements: Iterable[str]) -> set[str]:
     return {canonicalize_name(requirement(text).name) for text in requirements}
 
 
-# Builds an sdist of each folder, and the wheel from the sdist alone, as installers do: one process,
-# because each start costs more than a build. The sdist of the root would be the whole checkout.
-BUILD = """
-import os, sys, tarfile
-from hatchling.build import build_sdist, build_wheel
-target, *folders = sys.argv[1:]
-for folder in folders:
-    os.chdir(folder)
-    if os.path.exists("src"):
-        sdist = f"{target}/{build_sdist(target)}"
-        with tarfile.open(sdist) as archive:
-            archive.extractall(target, filter="data")
-        os.chdir(sdist.removesuffix(".tar.gz"))
-    print(build_wheel(target))
-"""
-
-
-def build_all(folders: Iterable[Path], target: Path) -> list[str]:
-    """Build distributions with the installed hatchling; return their wheels."""
-    command = [sys.executable, "-c", BUILD, target, *folders]
+def build_all(folders: Iterable[Path], target: Path, *, checkout: Path = ROOT) -> list[str]:
+    """Build the sdists of folders, and of each its wheel; return the names of the wheels."""
+    command = [sys.executable, checkout / "release/build.py", target, *folders]
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr
     return completed.stdout.split()
@@ -96,8 +79,11 @@ def wheelhouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def build(wheelhouse: Path):
     """Return a function that gives the wheel of a folder."""
-    folders = [ROOT, *DISTRIBUTIONS]
-    wheels = dict(zip(folders, build_all(folders, wheelhouse), strict=True))
+    wheels = dict(zip(DISTRIBUTIONS, build_all(DISTRIBUTIONS, wheelhouse), strict=True))
+    # The sdist of the root would be the whole checkout.
+    code = f"from hatchling.build import build_wheel; print(build_wheel({str(wheelhouse)!r}))"
+    root = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
+    wheels[ROOT] = root.strip()
     return lambda folder: zipfile.ZipFile(wheelhouse / wheels[folder])
 
 
@@ -234,6 +220,22 @@ def test_a_plugin_is_found_by_its_entry_point(build, folder: Path) -> None:
     for target in (target for points in groups.values() for target in points.values()):
         path = target.partition(":")[0].replace(".", "/")
         assert {f"{path}.py", f"{path}/__init__.py"} & modules, target
+
+
+# --- builds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow  # builds everything twice, in two clones
+def test_two_builds_of_a_commit_are_the_same_bytes(tmp_path: Path) -> None:
+    archives = []
+    for name, mask in (("one", 0o022), ("two", 0o077)):
+        clone = tmp_path / name / "clone"
+        subprocess.run(["git", "clone", "-q", ROOT, clone], umask=mask, check=True)
+        build_all([], tmp_path / name / "dist", checkout=clone)
+        built = tmp_path.joinpath(name, "dist").iterdir()
+        archives.append({archive.name: archive.read_bytes() for archive in built})
+    assert archives[0] == archives[1]
+    assert len(archives[0]) == 2 * len(DISTRIBUTIONS)
 
 
 # --- extras ---------------------------------------------------------------------------------------
