@@ -4,6 +4,7 @@ import pluggy
 from .acceptance import AcceptanceCheck as AcceptanceCheck
 from .acceptance import Submission as Submission
 from .acceptance import Verdict as Verdict
+from .api_version import API as API
 from .context_line import describe_context as describe_context
 from .conversation import Completion as Completion
 from .conversation import Finish as Finish
