@@ -91,6 +91,7 @@ from .provider import ListingWire as ListingWire
 from .provider import ModelCall as ModelCall
 from .provider import ModelLayer as ModelLayer
 from .provider import NextLayer as NextLayer
+from .provider import OtherModel as OtherModel
 from .provider import PartialReply as PartialReply
 from .provider import Progress as Progress
 from .provider import Provider as Provider
