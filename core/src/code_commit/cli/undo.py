@@ -62,7 +62,7 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
                 run = _run_to_undo(host, name, workspace.checkpoints)
                 with STOP.hold():
                     put_back = workspace.checkpoints.undo(run, paths, force=arguments.force)
-                    note_undone(host.root / LOGS / run, put_back.paths)
+                    note_undone(host.root / LOGS / put_back.run, put_back.paths)
             except NotReady as error:
                 if not undone:
                     raise
