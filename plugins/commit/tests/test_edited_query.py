@@ -66,8 +66,9 @@ def test_the_text_of_the_query_file_is_edited_in_place(change, edit):
 
 
 def test_a_newer_query_of_a_run_is_edited_and_the_file_stays(change, edit):
-    change(["^^^a.txt\nbad\n^^^end\n"], "Write it down", "--dry-run")
-    change.script([GOOD])
+    change([GOOD], "Write it up", "--dry-run")
+    assert "your text" not in edit("exit 1")[1]  # it is only a copy
+    change([GOOD], "Write it down", "--dry-run")
     failing = 'echo "in good words" >> "$file"; exit 3'
     for before in ("Write it down\n", "Write it down\nin good words\n"):
         code, shown, opened = edit(failing, name="VISUAL")

@@ -52,6 +52,17 @@ def test_the_own_command_of_a_project_tests_it(
     assert (done.exit_code, "no test ran" in done.stderr) == (1, True)
 
 
+@pytest.mark.skipif(not shutil.which("make"), reason="make not installed")
+def test_the_environment_that_a_makefile_activates_is_the_next_step(tmp_path, project_with):
+    makefile = "test:\n\t. env3/bin/activate; \\\n\tpytest\n"
+    files = {**PYTHON, "Makefile": makefile, "requirements/tests.txt": "pytest\n"}
+    project = project_with(tmp_path, files)
+    finished = project.command("init", environ={"CODE_COMMIT_SANDBOX": "off"})
+    assert finished.exit_code == 1
+    install = "python3 -m venv env3 && env3/bin/pip install -e . -r requirements/tests.txt"
+    assert f"Next: {install}\n" in finished.stderr
+
+
 @pytest.mark.parametrize(
     "text",
     ["test:\n", "test: build\nbuild:\n\t@echo done\n", "test:\n\t@true\n", ".PHONY: test\ntest: ; :\n"],

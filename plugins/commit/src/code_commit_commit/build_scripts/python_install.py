@@ -14,6 +14,8 @@ from code_commit_commit.build_scripts.pipelines import Pipeline
 from code_commit_commit.build_scripts.python_runners import toml_of
 
 _PLACES = (".venv", "venv", "env")
+_OWN_RULES = ("GNUmakefile", "makefile", "Makefile", "justfile", "Justfile", ".justfile")
+_ACTIVATED = re.compile(r"(?:\.|source) (?:\./)?([\w.-]+)/bin/activate\b")
 _EXTRAS = ("test", "tests", "testing", "dev")
 _IN_PROJECT = "POETRY_VIRTUALENVS_IN_PROJECT=true"  # a sandbox hides the user's cache
 # By lock file: the program, and what installs the project with it.
@@ -46,7 +48,7 @@ class Environment:
 def environment_of(folder: Folder, pipeline: Pipeline, runner: str) -> Environment:
     """Return the environment of the project in a folder; `runner` is tox, nox or ""."""
     manager = next((_MANAGERS[name] for name in _MANAGERS if folder.has(name)), None)
-    place = next((name for name in _PLACES if folder.exists(f"{name}/bin/python")), _PLACES[0])
+    place = _place(folder)
     if manager and runner and runner not in folder.read("uv.lock"):
         install = _pip_install(place, runner)
     elif manager:
@@ -61,6 +63,17 @@ def environment_of(folder: Folder, pipeline: Pipeline, runner: str) -> Environme
         reinstall=_reinstall(folder, manager, place, install),
         leaves=(f"{place}/",),
     )
+
+
+def _place(folder: Folder) -> str:
+    """Return the folder of the environment: one that is there, or that the project activates."""
+    for name in _PLACES:
+        if folder.exists(f"{name}/bin/python"):
+            return name
+    for file in _OWN_RULES:
+        if activated := _ACTIVATED.search(folder.read(file)):
+            return activated[1]
+    return _PLACES[0]
 
 
 def _setup(folder: Folder, manager: str, place: str) -> str:

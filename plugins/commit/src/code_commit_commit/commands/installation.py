@@ -18,7 +18,8 @@ from code_commit_commit.commands.first_build import (
 )
 
 _MISSING = re.compile(
-    r"No module named|is not installed|are not installed|has no (?:pytest|Django)"
+    r"bin/activate: No such file"  # of an environment
+    r"|No module named|is not installed|are not installed|has no (?:pytest|Django)"
     r"|Couldn't import Django|command not found|: not found$|[Cc]annot find (?:module|package)"
     r"|[Cc]ould not find gem|no required module provides|\bImportError: "
     # Plugins of pytest are missing.
