@@ -78,6 +78,24 @@ def code_commit_providers():
     assert paths == ["/v1/chat/completions", "/chat/completions"]
 
 
+def test_without_the_provider_of_the_default_model_the_keys_decide(project, server):
+    without = ("--disable-plugin", "gemini")
+    environ = {**server.environment(), "OPENAI_API_KEY": KEY}
+    finished = run(project, *without, environ=environ)
+    assert [request.model for request in server.requests] == ["gpt-5"]
+    note = (
+        "the provider of the default model gemini-2.5-pro is not installed: using gpt-5 of openai"
+    )
+    assert finished.stderr.count(note) == 1
+    shown = project.command(*without, "config", "--json", environ=environ).document
+    [row] = [row for row in shown["settings"] if row["name"] == "model"]
+    assert (row["value"], row["origin"]) == ("gpt-5", "the first model of openai")
+    assert shown["key"]["config"] == "openai.default"
+    finished = project.command("--dry-run", *without)
+    assert finished.exit_code == 3
+    assert "no key for anthropic.default" in finished.stderr
+
+
 def test_the_default_model_is_gemini(project, server):
     run(project, environ={**server.environment(), "GEMINI_API_KEY": KEY})
     assert server.requests[0].model == "gemini-2.5-pro"
