@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit_testing import Project, Reply, ScriptedServer
+from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
 KEY = "sk-canary-0123456789-key7Q"
 OTHER = "sk-other-9876543210-keyX9"
@@ -53,6 +53,47 @@ def test_a_model_is_an_id_an_alias_or_any_id_of_a_provider(project, server, type
         request.model,
         request.path.partition("?")[0].removeprefix("/openai")[-len(path) :],
     ) == (model, path)
+
+
+def test_a_model_of_another_plugin_does_not_take_a_name_away(project, server, tmp_path):
+    code = """
+from code_commit.plugin_api import ProviderDefinition, hookimpl
+
+@hookimpl
+def code_commit_providers():
+    code = "code_commit_testing.loopback_provider"
+    return [ProviderDefinition(
+        name="third", models={"gpt-5": ("gpt",)}, base_url="https://third.example.org",
+        base_url_variable="THIRD_BASE_URL", key_variable=None, key_header=("x-key", "{key}"),
+        config=f"{code}:LoopbackConfig", factory=f"{code}:wire_of",
+    )]
+"""
+    plugins = [install_plugin(tmp_path / "plugins", "third", code)]
+    environ = {**server.environment(), "OPENAI_API_KEY": KEY, "THIRD_BASE_URL": server.address}
+    for model in ("gpt-5", "third/gpt-5"):
+        finished = project.command("--dry-run", "--model", model, environ=environ, plugins=plugins)
+        assert finished.exit_code == 0, finished.stderr
+        assert "failed" not in finished.stderr
+    paths = [request.path for request in server.requests]
+    assert paths == ["/v1/chat/completions", "/chat/completions"]
+
+
+def test_without_the_provider_of_the_default_model_the_keys_decide(project, server):
+    without = ("--disable-plugin", "gemini")
+    environ = {**server.environment(), "OPENAI_API_KEY": KEY}
+    finished = run(project, *without, environ=environ)
+    assert [request.model for request in server.requests] == ["gpt-5"]
+    note = (
+        "the provider of the default model gemini-2.5-pro is not installed: using gpt-5 of openai"
+    )
+    assert finished.stderr.count(note) == 1
+    shown = project.command(*without, "config", "--json", environ=environ).document
+    [row] = [row for row in shown["settings"] if row["name"] == "model"]
+    assert (row["value"], row["origin"]) == ("gpt-5", "the first model of openai")
+    assert shown["key"]["config"] == "openai.default"
+    finished = project.command("--dry-run", *without)
+    assert finished.exit_code == 3
+    assert "no key for anthropic.default" in finished.stderr
 
 
 def test_the_default_model_is_gemini(project, server):

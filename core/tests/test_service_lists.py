@@ -107,3 +107,33 @@ def test_people_read_a_table(run):
         ["gpt-99", "openai"]
     ]
     assert "openai/ANY-ID" in finished.stdout
+
+
+def test_a_service_without_a_key_and_without_known_models_lists_its_models(run, tmp_path):
+    code = """
+from pydantic import BaseModel
+from code_commit.plugin_api import HttpCall, ProviderDefinition, hookimpl, reply_object
+
+class Config(BaseModel):
+    model: str
+
+class Wire:
+    def __init__(self, config):
+        pass
+    encode = decode = print
+    def encode_models(self, page=b""):
+        return None if page else HttpCall("/tags", {}, method="GET")
+    def decode_models(self, status, headers, body):
+        return reply_object(body, status, headers)
+
+@hookimpl
+def code_commit_providers():
+    code = {"config": f"{__name__}:Config", "factory": f"{__name__}:Wire"}
+    return [ProviderDefinition("local", {}, "http://127.0.0.1:1", "OPENAI_BASE_URL", **code)]
+"""
+    plugins = [install_plugin(tmp_path / "plugins", "local", code)]
+    listed = Reply(body=b'{"small-1": 4096}')
+    flags = ("--disable-plugin", "openai", "models", "--refresh", "--json")
+    finished, requests = run(*flags, replies=[listed], plugins=plugins)
+    assert (finished.exit_code, names(finished)["small-1"]) == (0, "local"), finished.stderr
+    assert KEY not in str([request.headers for request in requests])

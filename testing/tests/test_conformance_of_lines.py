@@ -55,10 +55,15 @@ ENDINGS = {"stop": Finish.STOP, "length": Finish.LENGTH, "tools": Finish.TOOL_CA
 
 class LinesWire:
     def encode(self, request) -> HttpCall:
-        turns = [_turn(part) for message in request.messages for part in message.parts]
+        turns = [
+            {"by": message.role, **turn}
+            for message in request.messages
+            for part in message.parts
+            if (turn := _turn(part))
+        ]
         body = {
             "system": request.system,
-            "turns": [turn for turn in turns if turn],
+            "turns": turns,
             "limit": request.max_tokens,
         }
         if request.tool_choice != "none":

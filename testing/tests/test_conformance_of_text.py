@@ -32,7 +32,7 @@ ENDINGS = {"eos": Finish.STOP, "length": Finish.LENGTH}
 class TextWire:
     def encode(self, request) -> HttpCall:
         texts = [
-            part.text
+            f"{message.role}: {part.text}"
             for message in request.messages
             for part in message.parts
             if isinstance(part, Text)

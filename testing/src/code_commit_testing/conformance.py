@@ -20,6 +20,7 @@ from __future__ import annotations
 import json
 import pkgutil
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import pytest
@@ -53,6 +54,7 @@ from code_commit_testing.conformance_samples import (
 )
 from code_commit_testing.conformance_stream import assert_valid
 from code_commit_testing.conformance_token import TokenConformance
+from code_commit_testing.request_rules import refusals
 from code_commit_testing.scripted_provider import model_call
 from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
 from code_commit_testing.scripted_server import ScriptedServer
@@ -69,7 +71,8 @@ class ProviderConformance(CountConformance, TokenConformance):
     `settings` is the provider's configuration. `unspoken` are the finishes that the service cannot
     express, `tools` is whether it offers tools, `tool_choices` the choices among them. `thinks` is
     whether it returns thinking that must go back, `reports_cache` whether its usage reports cached
-    input.
+    input. `follows_rules` is whether requests have the path and the members of `protocol`; set it
+    to False for a service that differs.
     """
 
     definition: ClassVar[ProviderDefinition]
@@ -80,6 +83,7 @@ class ProviderConformance(CountConformance, TokenConformance):
     tool_choices: ClassVar[Collection[ToolChoice]] = ("auto", "none", "required")
     thinks: ClassVar[bool] = True
     reports_cache: ClassVar[bool] = True
+    follows_rules: ClassVar[bool] = True
 
     def answer(self, reply: Reply) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers and body of `reply` as the service sends it.
@@ -134,8 +138,9 @@ class ProviderConformance(CountConformance, TokenConformance):
         definition = self.definition
         name, template = definition.key_header
         assert definition.name == definition.name.lower().strip()
-        assert name
-        assert template.format(key="k") != template
+        if name or definition.key_variable:
+            assert name
+            assert template.format(key="k") != template
         assert not definition.base_url.endswith("/")
         names = [
             *definition.models,
@@ -158,8 +163,34 @@ class ProviderConformance(CountConformance, TokenConformance):
         sent = json.dumps(wire.encode(request).body)
         for expected in ("What is in a.txt and b.txt?", "Be brief & kind.", "12345"):
             assert expected in sent
-        for expected in ("read_file", "Reads a file."):
+        for expected in ("read_file", "Reads a file.", '"path"'):
             assert expected in sent or not self.tools
+
+    def test_each_speaker_is_sent_as_itself(self, wire: Wire) -> None:
+        question, answer, order = (Text(f"the {word}") for word in ("question", "answer", "order"))
+        conversations = (
+            Request((Message("user", (question,)), Message("assistant", (answer,)))),
+            Request((Message("user", (question,)), Message("user", (answer,)))),
+            Request((Message("user", (question,)),), system=answer.text),
+            Request((Message("user", (answer,)), Message("user", (question,)))),
+        )
+        last = (Message("user", (order,)),)
+        bodies = {
+            json.dumps(wire.encode(replace(sent, messages=sent.messages + last)).body)
+            for sent in conversations
+        }
+        assert len(bodies) == len(conversations), (
+            "the service cannot tell the words of the user, the model and the system apart"
+        )
+
+    def test_the_service_accepts_each_request(self, wire: Wire) -> None:
+        if self.protocol is None or not self.follows_rules:
+            pytest.skip("the rules of this service are not known")
+        for request in self._requests(wire):
+            assert refusals(self.protocol, wire.encode(request)) == []
+            if hasattr(wire, "encode_stream"):
+                streamed = wire.encode_stream(request)
+                assert refusals(self.protocol, streamed, stream=True) == []
 
     @pytest.mark.usefixtures("offers_tools")
     def test_tool_choices_differ(self, wire: Wire) -> None:
@@ -204,6 +235,28 @@ class ProviderConformance(CountConformance, TokenConformance):
         reported = Usage(input=100, output=40, cache_read=cached)
         usage = self.decoded(wire, Reply(text="hi", usage=reported)).usage
         assert (usage.input, usage.output, usage.cache_read) == (100, 40, cached)
+
+    @pytest.mark.parametrize("field", ["reasoning", "cache_write"])
+    def test_what_the_service_counts_is_kept(self, wire: Wire, field: str) -> None:
+        counted = Usage(input=100, output=40)
+        counts = {field: 37}
+        reply = Reply("hi", usage=replace(counted, **counts))
+        if b"37" not in self.answer(reply)[2]:
+            pytest.skip("this service does not count that")
+        usage = self.decoded(wire, reply).usage
+        assert (usage.input, usage.output, getattr(usage, field)) == (100, 40, 37)
+
+    def test_the_model_is_the_one_that_answered(self, wire: Wire) -> None:
+        reply = Reply("hi", model="the-model-that-answered")
+        if b"the-model-that-answered" not in self.answer(reply)[2]:
+            pytest.skip("this service does not name the model, or `answer` ignores `reply.model`")
+        assert self.decoded(wire, reply).model == "the-model-that-answered"
+
+    def test_the_words_of_a_refusal_are_kept(self, wire: Wire) -> None:
+        if Finish.REFUSED in self.unspoken:
+            pytest.skip("this service refuses nothing")
+        reply = Reply("I will not do that.", finish=Finish.REFUSED)
+        assert self.decoded(wire, reply).text == "I will not do that."
 
     def test_missing_usage_is_not_zero(self, wire: Wire) -> None:
         usage = self.decoded(wire, Reply(text="hi", usage=None)).usage
@@ -259,6 +312,7 @@ class ProviderConformance(CountConformance, TokenConformance):
         for call in completion.tool_calls:
             matched = [token for token in (call.id, call.name) if sent.count(json.dumps(token)) > 1]
             assert matched, "neither id nor name connects the result to its call"
+            assert sent.count(json.dumps(call.id)) != 1, "the result has another id than its call"
 
     @pytest.mark.usefixtures("offers_tools")
     def test_an_error_result_differs(self, wire: Wire) -> None:
@@ -444,6 +498,22 @@ class ProviderConformance(CountConformance, TokenConformance):
         with pytest.raises(ProviderError) as caught:
             provider.complete(model_call(QUESTION))
         assert caught.value.kind == "network"
+
+    def _requests(self, wire: Wire) -> Iterator[Request]:
+        """Yield requests of each kind that workflows send."""
+        yield QUESTION
+        for choice in self.tool_choices:
+            yield Request(QUESTION.messages, system="Be brief.", tools=(READ,), tool_choice=choice)
+        thinking = Reply(tool_calls=TWO_CALLS, thinking="a thought", signature="c2lnbmVkIQ==")
+        for reply in (Reply("Let me look.", tool_calls=TWO_CALLS), thinking):
+            request = self._after_two_calls(wire, reply)
+            yield request
+            yield replace(request, messages=(*request.messages, *QUESTION.messages))
+            *turns, results = request.messages
+            first, second = (part for part in results.parts if isinstance(part, ToolResult))
+            failed = replace(first, is_error=True)
+            for parts in ((second, first), (failed, second)):
+                yield replace(request, messages=(*turns, Message("user", parts)))
 
     def _after_two_calls(self, wire: Wire, reply: Reply) -> Request:
         completion = self.decoded(wire, reply)

@@ -33,7 +33,14 @@ def config_arguments(parser: ArgumentParser) -> None:
 
 def config(host: CommandHost, arguments: Namespace) -> int:
     """Print the settings of a run in this folder."""
+    from code_commit.models.resolution import FIRST_MODEL, resolve
+
     rows = setting_rows(host.configuration, host.registry.plugin_host)
+    with suppress(CodeCommitError):
+        choice, _ = resolve(host.registry, host.configuration, "default")
+        if choice.reason.startswith(FIRST_MODEL):
+            [row] = [row for row in rows if row["name"] == "model"]
+            row |= {"value": choice.name, "origin": choice.reason}
     key: dict[str, str | None] = dict.fromkeys(("config", "key", "source", "problem"))
     try:
         key |= key_of_model(host)

@@ -90,7 +90,9 @@ def _refresh(host: CommandHost) -> int:
         if not definition.base_url:
             continue
         try:
-            provider: Any = services.connected(ResolvedModel(plugin, definition, None)).provider
+            # The question names no model; a plugin may know none before it.
+            model = None if definition.models else name
+            provider: Any = services.connected(ResolvedModel(plugin, definition, model)).provider
             windows = usable_models(provider.models())
             without_keys = {
                 model: windows[model] for model in windows if redactor.text(model) == model

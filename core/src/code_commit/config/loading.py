@@ -44,16 +44,22 @@ _SHARED = "user config"
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model's name, as for `--model`, and the setting or flag that chose it."""
+    """A model's name, as for `--model`, and the setting or flag that chose it.
+
+    `note` tells people why it is not the default model, whose provider is not installed.
+    """
 
     name: str
     reason: str
+    note: str = ""
 
 
 class Settings(HostSettings):
     """The settings of one run, without keys: `KeyStore` reads those itself."""
 
     _layers: tuple[Source, ...] = PrivateAttr(default=())
+    _root: Path = PrivateAttr(default=Path())
+    _variables: frozenset[str] = PrivateAttr(default=frozenset())  # the names of those that are set
 
     def origin(self, name: str | Name) -> str:
         """Return where the setting `name` was set, or "default". A text is a dotted name."""
@@ -89,6 +95,17 @@ class Settings(HostSettings):
             raise NotReady(f"{provider}.{config_name} {reason}", hint=_HINT)
         table = self.providers.get(provider, {}).get(config_name, {})
         return {name: value for name, value in table.items() if name not in KEY_FIELDS}
+
+    def has_key(self, provider: str, variable: str) -> bool:
+        """Return whether there is a key for the config `default` of a provider, which is not read.
+
+        `variable` is the usual one for the key.
+        """
+        configs = self.providers.get(provider, {})
+        table = configs.get("default", {}) if isinstance(configs, Mapping) else {}
+        if KEY_FIELDS & table.keys() or variable in self._variables:
+            return True
+        return (self._root / "agent-config" / f"{provider}-key.txt").exists()
 
     def plugin(self, name: str, model: type[Model] | None) -> Model | None:
         """Return `[plugins.<name>]` as the plugin's own `model`, or None for a plugin without one.
@@ -180,6 +197,8 @@ def load_settings(
                 raise UsageError(text) from None
         raise NotReady("; ".join(f"{origin}: {text}" for origin, text in problems)) from None
     settings._layers = layers  # noqa: SLF001 - its own module
+    settings._root = root  # noqa: SLF001 - as above
+    settings._variables = frozenset(name for name in environ if environ[name])  # noqa: SLF001 - as above
     _require_own(SandboxTable, ("sandbox",), layers)
     for role, reference in settings.providers.items():
         if not isinstance(reference, str):

@@ -22,6 +22,7 @@ from code_commit.plugin_api.errors import CodeCommitError, NotReady, UsageError
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.provider import Provider
 from code_commit.plugin_api.sync_result import require_sync
+from code_commit.plugins import first_party
 from code_commit.plugins.registry import Registry
 from code_commit_workspace import Redactor
 from code_commit_workspace.words import describe
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from code_commit.config.loading import Settings
 
 NO_KEY = "no key"
+FIRST_MODEL = "the first model of"  # begins the reason of a choice in place of the default
 AT_FAULT = "this is a bug in its plugin; --debug shows where"
 _ADDRESS_FIELDS = frozenset({"base_url", "allow_http"})
 HOST_FIELDS = _ADDRESS_FIELDS | {"stream", "fallback"}
@@ -80,8 +82,8 @@ def resolve(
 
     With `name`, the choice is that model; but a replay answers for every model.
 
-    If the default model has no provider here, and there is one provider alone, its first model is
-    the choice.
+    If the default model has no provider here, the choice is the first model of an installed one: of
+    one with a key if possible, and of a first-party one if there are several.
 
     Raises:
         UsageError: the model in `--model` or `model` does not exist.
@@ -93,21 +95,44 @@ def resolve(
     try:
         return choice, find_model(choice.name, registry, settings.providers)
     except UsageError as error:
-        providers = [
-            provider
-            for _, provider in registry.providers.values()
-            if provider.models and not provider.free
-        ]
-        if choice.reason == "model, default" and len(providers) == 1:
-            [provider] = providers
-            first_model = next(iter(provider.models))
-            choice = ModelChoice(first_model, f"the first model of {provider.name}")
-            return choice, find_model(choice.name, registry, settings.providers)
+        if choice.reason == "model, default" and (other := _other_default(registry, settings)):
+            return other, find_model(other.name, registry, settings.providers)
         if "[providers]" not in choice.reason:
             raise
         raise NotReady(
             f"{error.message} ({choice.reason})", hint=f"for example:\n{EXAMPLE}"
         ) from error
+
+
+def _other_default(registry: Registry, settings: Settings) -> ModelChoice | None:
+    """Return the choice in place of the default model, whose provider is not installed.
+
+    A provider that is installed but broken has none.
+    """
+    owner = first_party.owner("model", settings.model)
+    if owner in {failure.distribution for failure in registry.plugin_host.failures}:
+        return None
+    ranked = []
+    for plugin, provider in registry.providers.values():
+        if not provider.models or provider.free:
+            continue
+        variable = provider.key_variable
+        has_key = variable is None or settings.has_key(provider.name, variable)
+        is_own = plugin.distribution in first_party.offers()
+        ranked.append((not has_key, not is_own, provider.name))
+    if not ranked:
+        return None
+    name = min(ranked)[2]
+    model = next(iter(registry.providers[name][1].models))
+    note = ""
+    if len(ranked) > 1:
+        note = (
+            f"the provider of the default model {settings.model} is not installed: using {model} "
+            f"of {name}; `model` in the configuration sets another default"
+        )
+    if registry.models[model][1].name != name:
+        model = f"{name}/{model}"
+    return ModelChoice(model, f"{FIRST_MODEL} {name}", note)
 
 
 def replays(model: str, registry: Registry) -> bool:

@@ -19,11 +19,12 @@ class ProviderDefinition:
 
     `models` maps a model id to its aliases, and `windows` to the most tokens that it reads;
     `name/any-id` always works, too. `key_header` is a header name and its template, such as
-    `("authorization", "Bearer {key}")`. `base_url_variable` is the usual environment variable for
-    another address; `base_url_suffix` is appended to its value to get a `base_url`. Leave
-    `base_url` empty if the provider does not use HTTP: it gets no key. `config` is
-    `"package.module:Name"` of a pydantic model.
+    `("authorization", "Bearer {key}")`; leave it out if the service takes no key.
+    `base_url_variable` is the usual environment variable for another address; `base_url_suffix` is
+    appended to its value to get a `base_url`. Leave `base_url` empty if the provider does not use
+    HTTP: it gets no key.
 
+    `config` and `factory` are required. `config` is `"package.module:Name"` of a pydantic model.
     `factory` is `"package.module:name"` of a callable that takes the config, and returns a `Wire`
     or a `Provider`. It is called before the run folder exists. If it has parameters with these
     names, it also gets the project's `root`, and `own_address`: whether calls go to the service
@@ -37,11 +38,11 @@ class ProviderDefinition:
     name: str
     models: Mapping[str, Sequence[str]]
     base_url: str
-    base_url_variable: str | None
-    key_variable: str | None
-    key_header: tuple[str, str]
-    config: str
-    factory: str
+    base_url_variable: str | None = None
+    key_variable: str | None = None
+    key_header: tuple[str, str] = ("", "")
+    config: str = ""
+    factory: str = ""
     base_url_suffix: str = ""
     free: bool = False
     run_token: str | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from code_commit.plugin_api.definitions import CommandDefinition, Flag
+from code_commit.plugin_api.definitions import CommandDefinition, Flag, ProviderDefinition
 
 _WORD = re.compile("[a-z0-9][a-z0-9_-]*")
 _FLAG = re.compile(r"-[A-Za-z0-9]|--[A-Za-z0-9][A-Za-z0-9-]*")
@@ -47,8 +47,8 @@ def _are_models(value: Any) -> bool:
 
 def _is_header(value: Any) -> bool:
     try:
-        _, template = value
-        return _are_texts(value) and bool(template.format(key="k"))
+        name, template = value
+        return _are_texts(value) and (not name or bool(template.format(key="k")))
     except (ValueError, LookupError, AttributeError, TypeError):
         return False
 
@@ -84,6 +84,10 @@ def fault_of(record: type[Any], definition: Any) -> str:
         return f"`{field.name}` must be {kind}, not {wrong!r:.100}"
     if record is Flag:
         return ""
+    if record is ProviderDefinition:
+        for name in ("config", "factory"):
+            if not getattr(definition, name):
+                return f"`{name}` is missing"
     return _fault_of_name(record, definition.name)
 
 

@@ -45,15 +45,18 @@ def owner(kind: str, name: str) -> str | None:
     return None
 
 
-def keeps_its_names(distribution: str) -> bool:
+def keeps_its_names(distribution: str, kind: str = "") -> bool:
     """Return whether the distribution keeps its names when another one claims them.
 
-    The host, the default workflow and first-party commands keep theirs. A name that two other
-    distributions claim belongs to neither.
+    The host, the default workflow and first-party commands keep theirs, and first-party providers
+    their names of the `kind` provider or model. A name that two other distributions claim belongs
+    to neither.
     """
     if distribution == "code-commit":
         return True
     names_by_kind = offers().get(distribution, {})
+    if kind in {"provider", "model"} and kind in names_by_kind:
+        return True
     return "command" in names_by_kind or "committing-code" in names_by_kind.get("workflow", ())
 
 

@@ -195,13 +195,15 @@ class Registry:
         assigned = {}
         for name, competing_offers in sorted(claims.items()):
             claimants = sorted({plugin.distribution for plugin, _ in competing_offers})
-            owner = _owner(claimants)
+            owner = _owner(claimants, kind)
             owned = [offer for offer in competing_offers if offer[0].distribution == owner]
             if len(owned) == 1:
                 assigned[name] = owned[0]
             for offer in competing_offers:
                 if offer is assigned.get(name):
                     continue
+                if kind == "model" and name in assigned:
+                    continue  # it is still `provider/name`
                 names = _names(offer[1])
                 if kind == "model":
                     names = [(kind, name)]
@@ -299,11 +301,11 @@ def _model_names(definition: ProviderDefinition) -> list[str]:
     return [name for kind, name in _names(definition) if kind == "model"]
 
 
-def _owner(distributions: Collection[str]) -> str | None:
+def _owner(distributions: Collection[str], kind: str = "") -> str | None:
     """Return the owner of a name: the only claimant, or the only one that keeps its names."""
     owners = list(distributions)
     if len(owners) > 1:
-        owners = [name for name in owners if first_party.keeps_its_names(name)]
+        owners = [name for name in owners if first_party.keeps_its_names(name, kind)]
     if len(owners) != 1:
         return None
     return owners[0]

@@ -86,9 +86,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     plugin_host = registry.plugin_host
     models = _models_of(plan)
     # An unknown model ends here, before the lock is taken.
-    _require_no_other_choice(
-        plan, [resolve(registry, plan.settings, *model)[0] for model in models]
-    )
+    choices = [resolve(registry, plan.settings, *model)[0] for model in models]
+    _require_no_other_choice(plan, choices)
     for role in plan.workflow.optional_roles:
         resolve(registry, plan.settings, role)
     endings: list[RunEnding] = []  # one, from the last event on
@@ -115,6 +114,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         state = _RunState(log, plan.plugin, plan.workflow, take_back, registry.hint_for)
         with _record_ending(state, endings, stack):
             _report_failures(plugin_host, log, plan.environ)
+            for note in dict.fromkeys(choice.note for choice in choices if choice.note):
+                log.emit(MessageLogged(note))
             if workspace.recovered:
                 log.add_warning(workspace.recovered)
             if plan.workflow.writes:

@@ -10,7 +10,6 @@ BEDROCK = ProviderDefinition(
     base_url="",
     base_url_variable=None,
     key_variable="AWS_SECRET_ACCESS_KEY",
-    key_header=("", "{key}"),
     config="code_commit_bedrock.config:BedrockConfig",
     factory="code_commit_bedrock.provider:BedrockProvider",
 )
