@@ -1,69 +1,63 @@
-"""A whole commit with two model calls and two builds that take no time, against a naive loop.
+"""A whole commit with two model calls and two builds that take no time, in the default installation
+(`[gemini,report]`).
 
-The page of a run is measured separately: with the plugin installed, each run writes one. Its price
-list and templates load while the model works, which matters if the model takes a quarter of a
-second.
+The peer is a loop of the standard library that does the same, and where they are installed, other
+agents. CPU is that of a process and all its descendants.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 
+from cpu import least_cpu
 from harness import Command, Line, Measured, NotMeasured, code_commit, medians, report
 from project import BREAKS, MENDS, fresh_copies, make_project
 from service import answering
 
-NAIVE = Path(__file__).with_name("naive_commit.py")
-ROUNDS = 15
-HAS_PAGES = importlib.util.find_spec("code_commit_report") is not None
-WITHOUT_PAGE = ("--disable-plugin", "html") if HAS_PAGES else ()
+STDLIB = Path(__file__).with_name("stdlib_commit.py")
+DEFAULT = {"commit", "history", "gemini", "acceptance", "context", "html"}  # plugins
+ROUNDS = 10
 
 
 def main() -> list[Line]:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as scratch, answering([BREAKS, MENDS]) as url:
         copies = fresh_copies(make_project(Path(scratch, "project")), Path(scratch, "copies"))
-        commit = [code_commit(), "--model", "gpt-5"]
-        seconds = medians(
+        service = {"GOOGLE_GEMINI_BASE_URL": url.removesuffix("/v1"), "HOME": scratch}
+        commit = Command([code_commit(), *_without_others()], service, copies)
+        seconds = least_cpu(
             {
-                "naive": Command([sys.executable, str(NAIVE)], {"NAIVE_BASE_URL": url}, copies),
-                "commit": Command([*commit, *WITHOUT_PAGE], {"OPENAI_BASE_URL": url}, copies),
+                "stdlib": Command([sys.executable, str(STDLIB)], service, copies),
+                "commit": commit,
+                "no page": Command([*commit.argv, "--disable-plugin", "html"], service, copies),
             },
             rounds=ROUNDS,
         )
-        lines = [
-            Measured(
-                "two calls, two builds", seconds["commit"], seconds["naive"], 1.25, "a naive loop"
-            ),
-            _page(commit, copies),
-            _against_aider(seconds, Path(scratch, "aider"), copies),
+        against = "a loop of the standard library"
+        lines: list[Line] = [
+            Measured(f"{name}, CPU", seconds[key], seconds["stdlib"], 6, against)
+            for name, key in (("two calls, two builds", "commit"), ("without a page", "no page"))
+        ]
+        lines += [
+            NotMeasured("the same job, done by codex exec", "`make peers` does"),
+            _against_aider(commit, Path(scratch, "aider"), copies),
         ]
     report("a whole commit", lines)
     return lines
 
 
-def _page(commit: Sequence[str], copies: Callable[[], Path]) -> Line:
-    name = "a page of the run, answers after 250 ms"
-    if not HAS_PAGES:
-        return NotMeasured(name, "code-commit-report is not installed")
-    with answering([BREAKS, MENDS], after=0.25) as url:
-        service = {"OPENAI_BASE_URL": url}
-        seconds = medians(
-            {
-                "page": Command(commit, service, copies),
-                "none": Command([*commit, *WITHOUT_PAGE], service, copies),
-            },
-            rounds=ROUNDS,
-        )
-    return Measured(name, seconds["page"], seconds["none"], 1.25, "the same run without")
+def _without_others() -> list[str]:
+    """Return the flags that leave out what the default installation does not have."""
+    others = sorted({entry.name for entry in entry_points(group="code_commit")} - DEFAULT)
+    return [word for name in others for word in ("--disable-plugin", name)]
 
 
-def _against_aider(seconds: Mapping[str, float], home: Path, copies: Callable[[], Path]) -> Line:
+def _against_aider(commit: Command, home: Path, copies: Callable[[], Path]) -> Line:
     name = "the same job, done by aider"
     aider = shutil.which("aider")
     if aider is None:
@@ -90,9 +84,9 @@ def _against_aider(seconds: Mapping[str, float], home: Path, copies: Callable[[]
             "Give the right answer.",
             "src/answer.txt",
         ]
-        command = Command([aider, *service, *quiet, *alike, *task], {"HOME": str(home)}, copies)
-        peer = medians({"aider": command}, rounds=3)["aider"]
-    return Measured(name, seconds["commit"], peer, 0.5, "aider")
+        peer = Command([aider, *service, *quiet, *alike, *task], {"HOME": str(home)}, copies)
+        seconds = medians({"aider": peer, "commit": commit}, rounds=3)
+    return Measured(name, seconds["commit"], seconds["aider"], 0.5, "aider")
 
 
 if __name__ == "__main__":

@@ -21,14 +21,15 @@ if [ "$answer" = right ]; then echo fine; else echo "the answer is $answer" >&2;
 """
 
 
-def make_project(folder: Path, *, rollup: str = "src/answer.txt: none\n") -> Path:
-    """Create and commit the project in `folder`, with a query, a rollup and a key."""
+def make_project(folder: Path, *, rollup: str = "--- src/answer.txt ---\nnone\n") -> Path:
+    """Create and commit the project in `folder`, with a query, a rollup and keys."""
     files = {
         ".gitignore": "/agent-config\n/target\n",
         "build.sh": BUILD,
         "src/answer.txt": "none\n",
         "agent-config/query.txt": "Give the right answer.\n",
         "agent-config/codeRollup.txt": rollup,
+        "agent-config/gemini-key.txt": "bench-key-0123456789\n",
         "agent-config/openai-key.txt": "bench-key-0123456789\n",
         **{f"src/part_{number}.txt": f"part {number}\n" * 50 for number in range(30)},
     }

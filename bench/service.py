@@ -1,5 +1,5 @@
-"""A service on loopback that speaks OpenAI's protocol and answers immediately from a repeating
-list.
+"""A service on loopback that speaks the protocols of OpenAI and Gemini, and answers immediately
+from a repeating list.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from threading import Thread
 
 @contextmanager
 def answering(texts: Sequence[str], *, after: float = 0) -> Iterator[str]:
-    """Serve `texts` in turn, each after `after` seconds; yield the base URL."""
-    bodies = itertools.cycle([_completion(text) for text in texts])
+    """Serve `texts` in turn, each after `after` seconds; yield the base URL of OpenAI's protocol.
+
+    Gemini's has the same without `/v1`.
+    """
+    turns = itertools.cycle(texts)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -25,7 +28,8 @@ def answering(texts: Sequence[str], *, after: float = 0) -> Iterator[str]:
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["content-length"]))
-            body = next(bodies)
+            encode = _gemini if ":generateContent" in self.path else _openai
+            body = encode(next(turns))
             time.sleep(after)
             self.send_response(200)
             self.send_header("content-type", "application/json")
@@ -42,7 +46,7 @@ def answering(texts: Sequence[str], *, after: float = 0) -> Iterator[str]:
         server.shutdown()
 
 
-def _completion(text: str) -> bytes:
+def _openai(text: str) -> bytes:
     return json.dumps(
         {
             "id": "bench",
@@ -57,5 +61,21 @@ def _completion(text: str) -> bytes:
                 }
             ],
             "usage": {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100},
+        }
+    ).encode()
+
+
+def _gemini(text: str) -> bytes:
+    return json.dumps(
+        {
+            "candidates": [
+                {"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}
+            ],
+            "usageMetadata": {
+                "promptTokenCount": 1000,
+                "candidatesTokenCount": 100,
+                "totalTokenCount": 1100,
+            },
+            "modelVersion": "gemini-2.5-pro",
         }
     ).encode()

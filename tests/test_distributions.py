@@ -341,6 +341,10 @@ def test_wheels_install_from_a_folder(build, wheelhouse, environment) -> None:
     command = [environment / "bin/code-commit", "plugins", "--json"]
     listed = subprocess.run(command, cwd=environment, capture_output=True, text=True, check=False)
     assert (listed.returncode, listed.stderr) == (0, "")
+    command = [environment / "bin/code-commit", "--planning"]
+    missing = subprocess.run(command, cwd=environment, capture_output=True, text=True, check=False)
+    assert missing.returncode == 2
+    assert f'{environment / "bin/python"} -m pip install "code-commit[planner]"' in missing.stderr
 
 
 # --- imports --------------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 _FLUSH_SECONDS = 0.5
-_GC_THRESHOLD = 100_000  # new objects between two collections; the imports of a run make fewer
+# New objects between two collections. A short run makes 140,000, most of them by imports.
+_GC_THRESHOLD = 250_000
 
 
 def main() -> int:

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from pydantic import PrivateAttr, ValidationError
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
+from code_commit.config.merging import merged
 from code_commit.config.schema import (
     HostSettings,
     Model,
@@ -54,14 +54,6 @@ class Settings(HostSettings):
     """The settings of one run, without keys: `KeyStore` reads those itself."""
 
     _layers: tuple[Source, ...] = PrivateAttr(default=())
-
-    @classmethod
-    def settings_customise_sources(  # type: ignore[override]
-        cls, settings_cls: type[BaseSettings], init_settings: InitSettingsSource, **_: Any
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read the `layers` that `load_settings` gives, and nothing else."""
-        layers: tuple[Source, ...] = init_settings.init_kwargs["layers"]
-        return tuple(InitSettingsSource(settings_cls, dict(layer.tables)) for layer in layers)
 
     def origin(self, name: str | Name) -> str:
         """Return where the setting `name` was set, or "default". A text is a dotted name."""
@@ -180,7 +172,7 @@ def load_settings(
         _require_named_configs(source)
     layers = tuple(_with_sandbox_table(source.without_keys()) for source in all_sources)
     try:
-        settings = Settings(layers=layers)  # type: ignore[call-arg] # see `settings_customise_sources`
+        settings = Settings.model_validate(merged([layer.tables for layer in layers]))
     except ValidationError as error:
         problems = list(explained(error, HostSettings, partial(_origin, layers)))
         for origin, text in problems:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from code_commit.config.sources import FLAG, VARIABLE, Name
 from code_commit.plugin_api.errors import NotReady
@@ -114,15 +113,16 @@ class NamedConfig(BaseModel):
     """The fields of a named config that the host reads, except the address and the key."""
 
     stream: Stream
+    fallback: list[str] = []
 
 
-class HostSettings(BaseSettings):
+class HostSettings(BaseModel):
     """The host's settings.
 
     Providers and plugins validate their own parts of `[providers]` and `[plugins]`.
     """
 
-    model_config = SettingsConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str = Field(
         default="gemini-2.5-pro",

@@ -1,6 +1,6 @@
 """The sources of settings as tables: variables, the project's file, the user's file.
 
-pydantic-settings merges these tables (`loading`). Its own sources do not read them: its TOML source
+pydantic-settings merges these tables (`merging`). Its own sources do not read them: its TOML source
 follows links and quotes the file in errors, its environment source ignores misspelled variables and
 turns a key of digits into a number, and `keys` reads the same tables without importing pydantic.
 """

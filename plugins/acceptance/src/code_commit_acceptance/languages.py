@@ -43,7 +43,8 @@ class Language:
 
 def language_of(path: str) -> Language | None:
     """Return the language of a file, by its suffix."""
-    return _by_suffix().get(posixpath.splitext(path)[1])
+    name = _names_by_suffix().get(posixpath.splitext(path)[1])
+    return _language(name) if name else None
 
 
 @cache
@@ -66,12 +67,13 @@ def _data() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def _by_suffix() -> Mapping[str, Language]:
-    languages = [_language(name, marks) for name, marks in _data().items() if "suffixes" in marks]
-    return {suffix: language for language in languages for suffix in language.suffixes}
+def _names_by_suffix() -> Mapping[str, str]:
+    return {suffix: name for name, marks in _data().items() for suffix in marks.get("suffixes", ())}
 
 
-def _language(name: str, marks: Mapping[str, Any]) -> Language:
+@cache
+def _language(name: str) -> Language:
+    marks = _data()[name]
     patterns = {
         mark: re.compile(marks[mark]) if mark in marks else _NEVER
         for mark in (

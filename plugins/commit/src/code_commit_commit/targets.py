@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from code_commit.plugin_api import Change, Refusal
@@ -56,41 +57,45 @@ def _form(pattern: str, sure: re.Pattern[str], reason: str) -> _Form:
 
 _MARKED = "Quotes, brackets or other marks stand around the path."
 _SEVERAL = "The line names several files, and a block changes one."
-_FORMS = (
-    _form(r"\^(?P<bare>.*)", _ALWAYS, "The line begins with more than three carets."),
-    _form(r"(?P<bare>.*)\^\^\^", _ALWAYS, "The line ends with carets."),
-    _form(r"(?P<bare>.*`.*)", _ALWAYS, _MARKED),
-    _form(r"(['\"*])(?P<bare>.+)\1", _ALWAYS, _MARKED),
-    _form(rf"[<{_QUOTES}](?P<bare>.+)[>{_QUOTES}]", _ALWAYS, _MARKED),
-    _form(rf"{_ENTITY}(?P<bare>.+)", _ALWAYS, _MARKED),
-    _form(rf"(?P<bare>.+){_ENTITY}", _ALWAYS, _MARKED),
-    _form(r"[_(\[{]+(?P<bare>.+?)[_)\]}]+", _NEVER, _MARKED),
-    _form(r"\((?P<bare>.+)\)", _ALONE, _MARKED),
-    _form(r"\[(?P<bare>.+)\]", _ALONE, _MARKED),
-    _form(r"\{(?P<bare>.+)\}", _ALONE, _MARKED),
-    _form(rf"{_MARKS}(?P<bare>.+)", _ALONE, _MARKED),
-    _form(rf"(?P<bare>.+){_MARKS}", _ALONE, _MARKED),
-    _form(rf"{_MARKS}*(?P<bare>.+?)[.!{_MARKS[1:-1]}]*", _NEVER, _MARKED),
-    _form(r"(?P<bare>.+?)\s*[,;:^]+", _ALONE, "A separator or a caret follows the path."),
-    _form(rf"{_WORD}\s*[:=]\s*(?P<bare>.+)", _ALONE, "A word stands before the path."),
-    _form(rf"(?:{_WORD}\s+)+(?P<bare>.+)", _NEVER, "A word stands before the path."),
-    _form(rf"(?P<bare>.+?){_NUMBERS}", _NAME, "A line number follows the path."),
-    _form(r"(?P<bare>.+?)[#@]\d+(?:-\d+)?", _NEVER, "A line number follows the path."),
-    _form(rf"(?P<bare>{_SUFFIXED}(?:{_SEPARATOR}{_SUFFIXED})+)", _ALWAYS, _SEVERAL),
-    _form(rf"(?P<bare>.+?){_SEPARATOR}.+", _NEVER, _SEVERAL),
-    _form(r"(?P<bare>\S.*?)\s+[(\[].*[)\]]", _NAME, "A remark follows the path."),
-    _form(rf"(?P<bare>{_SUFFIXED})\s+[(\[{{][^)\]}}]*", _ALONE, "A remark follows the path."),
-    _form(rf"(?P<bare>{_SUFFIXED})\s+{_DONE}", _ALONE, "A remark follows the path."),
-    _form(
-        rf"(?P<bare>{_SUFFIXED})\s+{_REMARK}(?!.*\w\.\w{{1,10}}$).*",
-        _ALONE,
-        "A remark follows the path.",
-    ),
-    _form(rf"(?P<bare>{_SUFFIXED})\s+\S.*", _NEVER, "Something follows the path."),
-    _form(r"[-+*#\u2022\u2013]\s+(?P<bare>\S+)", _ALONE, "The path is an item of a list."),
-    _form(r"(?:[-+*#]+|\d+[.)])\s+(?P<bare>\S.*)", _NEVER, "The path is an item of a list."),
-    _form(r"\[[^\]]+\]\((?P<bare>[^)]+)\)", _NEVER, "The path is a link."),
-)
+
+
+@cache  # compiled for the first path that does not look plain
+def _forms() -> Sequence[_Form]:
+    return (
+        _form(r"\^(?P<bare>.*)", _ALWAYS, "The line begins with more than three carets."),
+        _form(r"(?P<bare>.*)\^\^\^", _ALWAYS, "The line ends with carets."),
+        _form(r"(?P<bare>.*`.*)", _ALWAYS, _MARKED),
+        _form(r"(['\"*])(?P<bare>.+)\1", _ALWAYS, _MARKED),
+        _form(rf"[<{_QUOTES}](?P<bare>.+)[>{_QUOTES}]", _ALWAYS, _MARKED),
+        _form(rf"{_ENTITY}(?P<bare>.+)", _ALWAYS, _MARKED),
+        _form(rf"(?P<bare>.+){_ENTITY}", _ALWAYS, _MARKED),
+        _form(r"[_(\[{]+(?P<bare>.+?)[_)\]}]+", _NEVER, _MARKED),
+        _form(r"\((?P<bare>.+)\)", _ALONE, _MARKED),
+        _form(r"\[(?P<bare>.+)\]", _ALONE, _MARKED),
+        _form(r"\{(?P<bare>.+)\}", _ALONE, _MARKED),
+        _form(rf"{_MARKS}(?P<bare>.+)", _ALONE, _MARKED),
+        _form(rf"(?P<bare>.+){_MARKS}", _ALONE, _MARKED),
+        _form(rf"{_MARKS}*(?P<bare>.+?)[.!{_MARKS[1:-1]}]*", _NEVER, _MARKED),
+        _form(r"(?P<bare>.+?)\s*[,;:^]+", _ALONE, "A separator or a caret follows the path."),
+        _form(rf"{_WORD}\s*[:=]\s*(?P<bare>.+)", _ALONE, "A word stands before the path."),
+        _form(rf"(?:{_WORD}\s+)+(?P<bare>.+)", _NEVER, "A word stands before the path."),
+        _form(rf"(?P<bare>.+?){_NUMBERS}", _NAME, "A line number follows the path."),
+        _form(r"(?P<bare>.+?)[#@]\d+(?:-\d+)?", _NEVER, "A line number follows the path."),
+        _form(rf"(?P<bare>{_SUFFIXED}(?:{_SEPARATOR}{_SUFFIXED})+)", _ALWAYS, _SEVERAL),
+        _form(rf"(?P<bare>.+?){_SEPARATOR}.+", _NEVER, _SEVERAL),
+        _form(r"(?P<bare>\S.*?)\s+[(\[].*[)\]]", _NAME, "A remark follows the path."),
+        _form(rf"(?P<bare>{_SUFFIXED})\s+[(\[{{][^)\]}}]*", _ALONE, "A remark follows the path."),
+        _form(rf"(?P<bare>{_SUFFIXED})\s+{_DONE}", _ALONE, "A remark follows the path."),
+        _form(
+            rf"(?P<bare>{_SUFFIXED})\s+{_REMARK}(?!.*\w\.\w{{1,10}}$).*",
+            _ALONE,
+            "A remark follows the path.",
+        ),
+        _form(rf"(?P<bare>{_SUFFIXED})\s+\S.*", _NEVER, "Something follows the path."),
+        _form(r"[-+*#\u2022\u2013]\s+(?P<bare>\S+)", _ALONE, "The path is an item of a list."),
+        _form(r"(?:[-+*#]+|\d+[.)])\s+(?P<bare>\S.*)", _NEVER, "The path is an item of a list."),
+        _form(r"\[[^\]]+\]\((?P<bare>[^)]+)\)", _NEVER, "The path is a link."),
+    )
 
 
 def mistaken_targets(changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:
@@ -111,7 +116,7 @@ def _mistake(path: str, tree: Tree) -> str:
     """Return what is wrong with a target, or an empty text."""
     if len(path) > _LONGEST or _PLAIN.fullmatch(path):
         return ""
-    for form in _FORMS:
+    for form in _forms():
         match = form.pattern.fullmatch(path)
         if match and (form.sure.fullmatch(match["bare"]) or _is_file(tree, match["bare"])):
             return form.reason
