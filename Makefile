@@ -5,13 +5,14 @@
 # make bench   how long things take, compared to other programs
 # make peers   other tools with the same faults and the same task: docs/comparison.md
 # make dist    the wheels and sdists of a release, in dist/, checked and tried
+# make changelog  the section of the current version in CHANGELOG.md, from the fragments in news/
 #
 # You need Python 3.11 or later as python3, with venv; git; make. All output is in build/ and .tox/.
 
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test matrix docs bench peers dist clean python
+.PHONY: help demo test matrix docs bench peers dist changelog clean python
 
 # pyenv's shims answer for named versions only: name each one that the matrix uses, the current one first.
 ifneq ($(shell command -v pyenv 2>/dev/null),)
@@ -58,6 +59,9 @@ dist: build/tools/.installed
 	rm -rf dist
 	$(TOX) run -e dist
 	@echo 'dist/ has the wheels and sdists, build/dist/sbom.cdx.json the bill of materials.'
+
+changelog: build/tools/.installed
+	$(TOX) run -e changelog
 
 clean:
 	rm -rf build .tox
