@@ -23,6 +23,7 @@ from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
+from code_commit.running_code import running
 from code_commit.terminal.streams import stdout_aside
 from code_commit_workspace import STOP
 from code_commit_workspace.words import describe, did_you_mean, traceback_of
@@ -117,7 +118,10 @@ class PluginHost:
                     continue
                 results: list[Any] = []
                 try:
-                    with contextlib.redirect_stdout(sys.stderr):
+                    with (
+                        contextlib.redirect_stdout(sys.stderr),
+                        running(f"the hook {hook}", plugin.distribution),
+                    ):
                         values = [
                             arguments[name](plugin) if name in arguments else None
                             for name in implementation.argnames
@@ -211,7 +215,8 @@ class PluginHost:
             return
         with STOP.saying(interrupted_while_loading(source)):
             try:
-                code: object = import_object(source.value)
+                with running(f"the import of the plugin {source.name}", source.distribution):
+                    code: object = import_object(source.value)
             except KeyboardInterrupt:
                 raise interrupted_while_loading(source) from None
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
