@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -244,6 +244,25 @@ class CommandHost:
             raise Interrupted("quit before the run began")
         with STOP.nested():
             return run_session(plan, self.registry)
+
+    def start_many(
+        self,
+        invocations: Sequence[Invocation],
+        *,
+        roots: Sequence[Path | None] = (),
+        at_once: int = 2,
+        quiet: bool = False,
+    ) -> Iterator[RunSummary]:
+        """Run workflows at the same time, and yield how each ended, in their order."""
+        from code_commit.cli.runs_at_once import start_all
+
+        starts = [
+            partial(self.start, invocation, root=root, quiet=quiet)
+            for invocation, root in zip(
+                invocations, roots or [None] * len(invocations), strict=True
+            )
+        ]
+        return start_all(starts, at_once)
 
     def run(self, invocation: Invocation) -> int:
         """Run a workflow as its own command line does; return the exit code."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import select
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -42,6 +41,7 @@ from code_commit.run.put_back import take_killed_trials
 from code_commit.run.tree_changes import ChangedFile
 from code_commit.running_code import RunningCode, running, running_apart, running_code
 from code_commit.terminal.diff_lines import diff_lines
+from code_commit.terminal.streams import prints_aside
 from code_commit.threads import Worker
 from code_commit_workspace import STOP, ProcessResult
 from code_commit_workspace.words import describe, join_paths, traceback_of
@@ -109,7 +109,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         for role in plan.workflow.optional_roles:
             services.check(role)
         log = open_log(plan, plugin_host, workspace, token=next(filter(None, tokens), None))
-        stack.enter_context(redirect_stdout(sys.stderr))  # a plugin's prints are not results
+        stack.enter_context(prints_aside())  # a plugin's prints are not results
         _add_host_sinks(plan, plugin_host, log)
         take_back = _UNDO
         if "runs" in registry.commands:
