@@ -78,7 +78,7 @@ def test_after_a_signal_each_run_puts_its_files_back_and_no_other_starts(tmp_pat
         for _ in range(2):
             assert started.readline() == b"x\n"
     process.send_signal(signal.SIGINT)
-    stdout, stderr = process.communicate(timeout=60)
+    stdout, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     lines = stdout.decode().splitlines()
     assert [line.split(",")[0] for line in lines] == ["one: INTERRUPTED", "two: INTERRUPTED"]
