@@ -90,7 +90,6 @@ def code_commit_providers():
 
 class Check:
     name = "gate"
-    roles = ()
 
     def accept(self, run, submission):
         hang("the acceptance check gate")

@@ -40,7 +40,7 @@ def require_models(run: ProjectRun) -> None:
     if setting and not getattr(run.settings, setting):
         return
     for _, check in run.checks:
-        for role in set(check.roles).intersection(run.plan.workflow.optional_roles):
+        for role in set(getattr(check, "roles", ())).intersection(run.plan.workflow.optional_roles):
             run.model(role)
 
 
