@@ -96,6 +96,11 @@ class Snapshots:
                 self._latest_tree = tree
         return Snapshot(tree, modes_of(files), taken, left_out), files
 
+    def forget_latest(self) -> None:
+        """Look at all files the next time: the objects of the latest look may be gone."""
+        self._latest_tree = ""
+        self._latest_states = {}
+
     def _files_to_save(self, paths: Collection[str]) -> tuple[Statuses, LeftOut]:
         """Return the status of each file, and the size and time of those that are too large."""
         files = statuses(self._tree, paths)
