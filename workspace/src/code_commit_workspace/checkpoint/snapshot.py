@@ -14,6 +14,7 @@ from code_commit_workspace.checkpoint.index import Index
 from code_commit_workspace.checkpoint.last_look import (
     LastLook,
     file_state,
+    forget_last_look,
     read_last_look,
     state_of_index,
     write_last_look,
@@ -111,6 +112,12 @@ class Snapshots:
         wanted = frozenset(paths)
         changes = _Changes(wanted, wanted, frozenset(), last.untracked, last.users_index)
         return self._update(last, changes, taken, warn) or self._look_at_all(taken, warn)
+
+    def forget_last_look(self) -> None:
+        """Look at all files the next time: the objects of the last look may be gone."""
+        forget_last_look(self._repository.path)
+        self._last = None
+        self._has_read_last = True
 
     def _last_look(self) -> LastLook | None:
         if not self._has_read_last:
