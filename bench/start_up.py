@@ -1,4 +1,7 @@
-"""Start-up: the time of `--version` and `--help`, against Python that does nothing."""
+"""Start-up: the CPU of commands that call no model, against Python that does nothing.
+
+`--help` has all plugins, and the commands of a project those of the default installation.
+"""
 
 from __future__ import annotations
 
@@ -7,33 +10,51 @@ import sys
 import tempfile
 from pathlib import Path
 
+from cpu import cpu_of, least_cpu
 from harness import Command, Line, Measured, NotMeasured, code_commit, medians, report
+from installation import WITHOUT_OTHERS
+from project import MENDS, make_project
+from service import answering
 
 OTHER_DISTRIBUTIONS = 200
+OF_A_PROJECT = ("check src/answer.txt", "runs list", "runs show", "plugins")
 
 
 def main() -> list[Line]:
     """Measure and print."""
-    with tempfile.TemporaryDirectory() as folder:
-        crowd = {"PYTHONPATH": str(_crowd(Path(folder)))}
-        seconds = medians(
-            {
-                "bare": Command([sys.executable, "-c", "pass"]),
-                "--version": Command([code_commit(), "--version"]),
-                "bare in a crowd": Command([sys.executable, "-c", "pass"], crowd),
-                "--help in a crowd": Command([code_commit(), "--help"], crowd),
-            },
-            rounds=20,
+    with tempfile.TemporaryDirectory() as folder, answering([MENDS]) as url:
+        crowd = {"PYTHONPATH": str(_crowd(Path(folder, "crowd")))}
+        project = make_project(Path(folder, "project"))
+        home = {"HOME": folder}
+        run = [code_commit(), *WITHOUT_OTHERS, "--quiet"]
+        cpu_of(
+            Command(
+                run, home | {"GOOGLE_GEMINI_BASE_URL": url.removesuffix("/v1")}, lambda: project
+            )
         )
+        commands = {
+            "bare": Command([sys.executable, "-c", "pass"]),
+            "--version": Command([code_commit(), "--version"]),
+            "bare in a crowd": Command([sys.executable, "-c", "pass"], crowd),
+            "--help in a crowd": Command([code_commit(), "--help"], crowd),
+        }
+        for name in OF_A_PROJECT:
+            argv = [code_commit(), *WITHOUT_OTHERS, *name.split()]
+            commands[name] = Command(argv, home, lambda: project)
+        seconds = least_cpu(commands, rounds=15)
     lines: list[Line] = [
-        Measured("--version", seconds["--version"], seconds["bare"], 1.3, "bare Python"),
+        Measured("--version, CPU", seconds["--version"], seconds["bare"], 1.3, "bare Python"),
         Measured(
-            f"--help, {OTHER_DISTRIBUTIONS} other distributions",
+            f"--help, {OTHER_DISTRIBUTIONS} other distributions, CPU",
             seconds["--help in a crowd"],
             seconds["bare in a crowd"],
-            6,
+            4,
             "bare Python",
         ),
+    ]
+    lines += [
+        Measured(f"{name}, CPU", seconds[name], seconds["bare"], 8, "bare Python")
+        for name in OF_A_PROJECT
     ]
     lines.append(_against_llm())
     report("start-up", lines)
@@ -52,6 +73,7 @@ def _against_llm() -> Line:
 
 def _crowd(folder: Path) -> Path:
     """Create unrelated distributions; every fourth has entry points."""
+    folder.mkdir()
     for number in range(OTHER_DISTRIBUTIONS):
         name = f"bystander-{number}"
         information = folder / f"bystander_{number}-1.0.dist-info"
