@@ -3,13 +3,15 @@
 # make matrix  all tests, with every Python and the lowest versions of the dependencies; the site; the examples
 # make docs    the documentation as a site, in build/docs
 # make bench   how long things take, compared to other programs
+# make peers   other tools with the same faults and the same task: docs/comparison.md
+# make dist    the wheels and sdists of a release, in dist/, checked and tried
 #
 # You need Python 3.11 or later as python3, with venv; git; make. All output is in build/ and .tox/.
 
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test matrix docs bench clean python
+.PHONY: help demo test matrix docs bench peers dist clean python
 
 # pyenv's shims answer for named versions only: name each one that the matrix uses, the current one first.
 ifneq ($(shell command -v pyenv 2>/dev/null),)
@@ -48,6 +50,15 @@ docs: build/tools/.installed
 bench: build/tools/.installed
 	$(TOX) run -e bench
 
+peers: build/peers/bench/.installed
+	@build/peers/bench/bin/python bench/peers/install.py
+	@build/peers/bench/bin/python bench/peers/compare.py
+
+dist: build/tools/.installed
+	rm -rf dist
+	$(TOX) run -e dist
+	@echo 'dist/ has the wheels and sdists, build/dist/sbom.cdx.json the bill of materials.'
+
 clean:
 	rm -rf build .tox
 
@@ -58,6 +69,11 @@ build/demo/.installed: $(SOURCES) | python
 	@echo 'Installing code-commit into build/demo …'
 	@$(call new_environment,build/demo)
 	@build/demo/bin/python -m pip install -qq --disable-pip-version-check $(DEMO:%=./%)
+	@touch $@
+
+build/peers/bench/.installed: $(SOURCES) $(shell find testing -name '*.py') | python
+	@$(call new_environment,build/peers/bench)
+	@build/peers/bench/bin/python -m pip install -qq --disable-pip-version-check ./workspace ./core ./testing
 	@touch $@
 
 build/tools/.installed: Makefile | python

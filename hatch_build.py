@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,7 @@ class CheckoutMetadata(MetadataHookInterface):
     """Fill in `dependencies` and `optional-dependencies`."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        folders = {
-            project["name"]: (folder, project) for folder, project in _projects(Path(self.root))
-        }
+        folders = {name: (folder, pins) for name, folder, pins in _members(Path(self.root))}
 
         def references(requirements: Iterable[str]) -> list[str]:
             """Return references to the folders of these distributions and their dependencies: no
@@ -31,9 +29,9 @@ class CheckoutMetadata(MetadataHookInterface):
             while waiting:
                 name = re.split(r"[^\w-]", waiting.pop(0), maxsplit=1)[0]
                 if name in folders and name not in urls:
-                    folder, project = folders[name]
+                    folder, pins = folders[name]
                     urls[name] = f"{name} @ {folder.as_uri()}"
-                    waiting += project["dependencies"]
+                    waiting += pins.get("dependencies", [])
             return list(urls.values())
 
         extras = folders["code-commit"][1]["optional-dependencies"]
@@ -43,8 +41,12 @@ class CheckoutMetadata(MetadataHookInterface):
         }
 
 
-def _projects(root: Path) -> list[tuple[Path, dict[str, Any]]]:
+def _members(root: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
+    """Yield the name and folder of each distribution, and the configuration of hatch_pins.py: the
+    workspace, which depends on none of them, has no such configuration.
+    """
     files = [*root.glob("*/pyproject.toml"), *root.glob("plugins/*/pyproject.toml")]
-    return [
-        (file.parent, tomllib.loads(file.read_text("utf-8"))["project"]) for file in sorted(files)
-    ]
+    for file in sorted(files):
+        tables = tomllib.loads(file.read_text("utf-8"))
+        hooks = tables["tool"]["hatch"].get("metadata", {}).get("hooks", {})
+        yield tables["project"]["name"], file.parent, hooks.get("custom", {})

@@ -77,13 +77,17 @@ def tox_add_env_config(env_conf: EnvConfigSet, state: State) -> None:
 
 def _requirement(folder: Path) -> str:
     """Return the name of a plugin with all of its extras: they are for its tests."""
-    project = _project(folder)
-    extras = ",".join(project.get("optional-dependencies", {}))
-    return f"{project['name']}[{extras}]" if extras else project["name"]
+    tables = _tables(folder)
+    name = tables["project"]["name"]
+    pins = tables["tool"]["hatch"]["metadata"]["hooks"]["custom"]
+    extras = ",".join(pins.get("optional-dependencies", {}))
+    return f"{name}[{extras}]" if extras else name
 
 
 def _project(folder: Path) -> dict[str, Any]:
-    project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))[
-        "project"
-    ]
+    project: dict[str, Any] = _tables(folder)["project"]
     return project
+
+
+def _tables(folder: Path) -> dict[str, Any]:
+    return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))

@@ -69,7 +69,9 @@ def report(title: str, lines: Sequence[Line]) -> None:
 
 
 def _amount(value: float, unit: str) -> str:
-    return f"{value * 1000:.0f} ms" if unit == "s" else f"{value:.0f} {unit}"
+    if unit == "s":
+        return f"{value * 1000:.0f} ms"
+    return f"{value:.2f}" if unit == "exponent" else f"{value:.0f} {unit}"
 
 
 @dataclass(frozen=True, slots=True)

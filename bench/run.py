@@ -9,9 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+import after_runs
 import apply
 import commit
 import fleet
+import growth
 import memory
 import rollup
 import sandbox
@@ -30,6 +32,8 @@ ALL = {
     "streaming": streaming.main,
     "fleet": fleet.main,
     "typescript_answer": typescript_answer.main,
+    "after_runs": after_runs.main,
+    "growth": growth.main,
 }
 
 

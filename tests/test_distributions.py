@@ -6,8 +6,8 @@ import ast
 import email.message
 import email.parser
 import importlib.metadata
-import os
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -22,6 +22,8 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from code_commit import __version__
 
 pytest.importorskip(
     "hatchling",
@@ -41,22 +43,32 @@ each_plugin = pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: fold
 
 
 @cache
+def tables(folder: Path) -> dict[str, Any]:
+    return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+
+
+@cache
 def project(folder: Path) -> dict[str, Any]:
-    return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    """Return the table `project`, with what hatch_pins.py fills in, but for the version."""
+    hooks = tables(folder)["tool"]["hatch"].get("metadata", {}).get("hooks", {})
+    pins = {key: value for key, value in hooks.get("custom", {}).items() if key != "path"}
+    return tables(folder)["project"] | pins
+
+
+def requirement(text: str) -> Requirement:
+    return Requirement(text.replace("{version}", __version__))
 
 
 def names(requirements: Iterable[str]) -> set[str]:
-    return {canonicalize_name(Requirement(text).name) for text in requirements}
+    return {canonicalize_name(requirement(text).name) for text in requirements}
 
 
-# Builds the wheel of each folder: one process, because each start costs more than a build.
-BUILD = """
-import os, sys
-from hatchling.build import build_wheel
-for folder in sys.argv[1:]:
-    os.chdir(folder)
-    print(build_wheel(os.environ["WHEELHOUSE"]))
-"""
+def build_all(folders: Iterable[Path], target: Path, *, checkout: Path = ROOT) -> list[str]:
+    """Build the sdists of folders, and of each its wheel; return the names of the wheels."""
+    command = [sys.executable, checkout / "release/build.py", target, *folders]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout.split()
 
 
 @pytest.fixture(scope="session")
@@ -66,13 +78,12 @@ def wheelhouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def build(wheelhouse: Path):
-    """Return a function that gives the wheel of a folder, made with the installed hatchling."""
-    folders = [ROOT, *DISTRIBUTIONS]
-    command = [sys.executable, "-c", BUILD, *map(str, folders)]
-    environ = {**os.environ, "WHEELHOUSE": str(wheelhouse)}
-    completed = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    assert completed.returncode == 0, completed.stderr
-    wheels = dict(zip(folders, completed.stdout.split(), strict=True))
+    """Return a function that gives the wheel of a folder."""
+    wheels = dict(zip(DISTRIBUTIONS, build_all(DISTRIBUTIONS, wheelhouse), strict=True))
+    # The sdist of the root would be the whole checkout.
+    code = f"from hatchling.build import build_wheel; print(build_wheel({str(wheelhouse)!r}))"
+    root = subprocess.check_output([sys.executable, "-c", code], cwd=ROOT, text=True)
+    wheels[ROOT] = root.strip()
     return lambda folder: zipfile.ZipFile(wheelhouse / wheels[folder])
 
 
@@ -121,6 +132,7 @@ def test_the_metadata_is_complete(build, folder: Path) -> None:
     fields = metadata(build(folder))
     assert fields["Name"] == project(folder)["name"]
     assert fields["License-Expression"] == "MIT"
+    assert fields["License-File"] == "LICENSE"
     assert fields["Requires-Python"] == ">=3.11"
     assert "Typing :: Typed" in fields.get_all("Classifier", [])
     assert fields["Summary"]
@@ -134,15 +146,69 @@ def test_every_dependency_has_a_lower_bound_and_no_upper_one(folder: Path) -> No
         *project(folder).get("dependencies", []),
         *(line for lines in extras for line in lines),
     ]:
-        requirement = Requirement(text)
-        operators = {clause.operator for clause in requirement.specifier}
-        assert operators == ({">=", "<"} if requirement.name in BOUNDED else {">="}), text
+        if "{version}" in text:
+            continue
+        name = requirement(text).name
+        assert not name.startswith("code-commit"), text
+        operators = {clause.operator for clause in requirement(text).specifier}
+        assert operators == ({">=", "<"} if name in BOUNDED else {">="}), text
+
+
+# --- versions -------------------------------------------------------------------------------------
+
+
+@each_distribution
+def test_distributions_of_one_version_alone_fit_together(build, folder: Path) -> None:
+    fields = metadata(build(folder))
+    assert fields["Version"] == __version__
+    own = [Requirement(text) for text in fields.get_all("Requires-Dist", [])]
+    own = [requirement for requirement in own if requirement.name.startswith("code-commit")]
+    assert {str(requirement.specifier) for requirement in own} <= {f"=={__version__}"}
+    assert own or folder.name == "workspace"
+
+
+def test_one_place_names_the_version() -> None:
+    """What names a version is the host's `__version__`, or belongs to others: requirements of
+    libraries, templates of plugins.
+    """
+    files = [ROOT / "pyproject.toml"]
+    for folder in DISTRIBUTIONS:
+        files += [folder / "pyproject.toml", *folder.glob("src/**/*.py")]
+    naming = re.compile(r"^(__)?version(__)? *=|code-commit[\w-]* *[=<>~!]+ *\d", re.MULTILINE)
+    places = [file for file in files if naming.search(file.read_text("utf-8"))]
+    assert places == [ROOT / "core/src/code_commit/__init__.py"]
+
+
+@pytest.mark.slow  # two sets of distributions, and pip
+def test_pip_refuses_two_versions_in_one_environment(tmp_path: Path, environment: Path) -> None:
+    folders = ["workspace", "core", "plugins/commit", "plugins/history"]
+    for version in ("7.0.0", "7.0.1"):
+        checkout = tmp_path / version
+        for folder in folders:
+            shutil.copytree(ROOT / folder, checkout / folder)
+        for file in ("LICENSE", "hatch_pins.py", "sdist.toml"):
+            shutil.copyfile(ROOT / file, checkout / file)
+        place = checkout / "core/src/code_commit/__init__.py"
+        place.write_text(place.read_text("utf-8").replace(__version__, version), "utf-8")
+        build_all([checkout / folder for folder in folders], tmp_path)
+
+    def install(*requirements: str) -> str:
+        command = [*pip_install(environment), "--dry-run", "--find-links", tmp_path, *requirements]
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        return completed.stderr + completed.stdout
+
+    mixed = install("code-commit==7.0.0", "code-commit-commit==7.0.1")
+    assert "conflicting dependencies" in mixed
+    assert "code-commit-commit 7.0.1 depends on code-commit" in mixed, mixed
+    older = install("code-commit[commit]==7.0.0")
+    assert "Would install" in older
+    assert "7.0.1" not in older
 
 
 @each_plugin
 def test_a_plugin_is_named_after_its_folder_and_depends_on_the_host(folder: Path) -> None:
     assert project(folder)["name"] == f"code-commit-{folder.name}"
-    assert "code-commit" in {Requirement(text).name for text in project(folder)["dependencies"]}
+    assert "code-commit" in names(project(folder)["dependencies"])
 
 
 @each_plugin
@@ -154,6 +220,22 @@ def test_a_plugin_is_found_by_its_entry_point(build, folder: Path) -> None:
     for target in (target for points in groups.values() for target in points.values()):
         path = target.partition(":")[0].replace(".", "/")
         assert {f"{path}.py", f"{path}/__init__.py"} & modules, target
+
+
+# --- builds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow  # builds everything twice, in two clones
+def test_two_builds_of_a_commit_are_the_same_bytes(tmp_path: Path) -> None:
+    archives = []
+    for name, mask in (("one", 0o022), ("two", 0o077)):
+        clone = tmp_path / name / "clone"
+        subprocess.run(["git", "clone", "-q", ROOT, clone], umask=mask, check=True)
+        build_all([], tmp_path / name / "dist", checkout=clone)
+        built = tmp_path.joinpath(name, "dist").iterdir()
+        archives.append({archive.name: archive.read_bytes() for archive in built})
+    assert archives[0] == archives[1]
+    assert len(archives[0]) == 2 * len(DISTRIBUTIONS)
 
 
 # --- extras ---------------------------------------------------------------------------------------
@@ -192,8 +274,8 @@ def test_the_root_has_the_extras_of_the_host_as_folders(build) -> None:
     urls: dict[str, dict[str, str]] = {}
     for text in fields.get_all("Requires-Dist", []):
         extra = re.search(r"extra == ['\"]([^'\"]+)['\"]", text)
-        requirement = Requirement(text)
-        urls.setdefault(extra[1] if extra else "", {})[requirement.name] = requirement.url or ""
+        needed_one = Requirement(text)
+        urls.setdefault(extra[1] if extra else "", {})[needed_one.name] = needed_one.url or ""
     folders = {project(folder)["name"]: folder for folder in DISTRIBUTIONS}
 
     def needed(required: set[str]) -> dict[str, str]:
@@ -235,27 +317,21 @@ def environment(tmp_path: Path) -> Path:
     return tmp_path / "environment"
 
 
+def pip_install(environment: Path) -> list[str | Path]:
+    flags = ["--isolated", "--disable-pip-version-check"]
+    python = environment / "bin/python"
+    return [python, "-m", "pip", *flags, "install", "--no-compile", "--no-index"]
+
+
 @pytest.mark.slow  # pip alone takes seconds
 def test_wheels_install_from_a_folder(build, wheelhouse, environment) -> None:
     """With pip.
 
     The environments of tox install every set of distributions, by name as well, with uv.
     """
-    pip = [
-        environment / "bin/python",
-        "-m",
-        "pip",
-        "--isolated",
-        "--disable-pip-version-check",
-        "install",
-        "--quiet",
-        "--no-compile",
-    ]
+    command = [*pip_install(environment), "--quiet", "--find-links", wheelhouse]
     completed = subprocess.run(
-        [*pip, "--no-index", "--find-links", wheelhouse, "code-commit[gemini]"],
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, "code-commit[gemini]"], capture_output=True, text=True, check=False
     )
     assert completed.returncode == 0, completed.stderr
     [packages] = environment.glob("lib/python*/site-packages")
@@ -265,6 +341,10 @@ def test_wheels_install_from_a_folder(build, wheelhouse, environment) -> None:
     command = [environment / "bin/code-commit", "plugins", "--json"]
     listed = subprocess.run(command, cwd=environment, capture_output=True, text=True, check=False)
     assert (listed.returncode, listed.stderr) == (0, "")
+    command = [environment / "bin/code-commit", "--planning"]
+    missing = subprocess.run(command, cwd=environment, capture_output=True, text=True, check=False)
+    assert missing.returncode == 2
+    assert f'{environment / "bin/python"} -m pip install "code-commit[planner]"' in missing.stderr
 
 
 # --- imports --------------------------------------------------------------------------------------
@@ -334,7 +414,7 @@ def test_every_list_of_plugins_is_complete() -> None:
     """A new plugin must be added to the import contracts and the types; test_matrix.py looks at the
     environments of tox.
     """
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+    tools = tables(ROOT)["tool"]
     contracts = {contract["id"]: contract for contract in tools["importlinter"]["contracts"]}
     rings = re.findall(r"\w+", " ".join(contracts["rings"]["layers"]))
     for folder in PLUGINS:

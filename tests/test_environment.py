@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +36,10 @@ SETS = {
 
 
 def project(folder: Path) -> dict[str, Any]:
-    return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    """Return the table `project`, with what hatch_pins.py fills in."""
+    tables = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+    hooks = tables["tool"]["hatch"].get("metadata", {}).get("hooks", {})
+    return tables["project"] | hooks.get("custom", {})
 
 
 def expected_plugins() -> set[str]:
@@ -53,7 +57,7 @@ def needed_plugins(plugin: str) -> set[str]:
         *declared["dependencies"],
         *declared.get("optional-dependencies", {}).get("testing", []),
     ]
-    names = {canonicalize_name(Requirement(text).name) for text in needed}
+    names = {re.split(r"[^\w-]", text, maxsplit=1)[0] for text in needed}
     return {name for name in PLUGINS if f"code-commit-{name}" in names}
 
 
@@ -119,9 +123,8 @@ def direct_requirements() -> Iterator[Requirement]:
     """Yield the third-party requirements of the installed distributions."""
     for folder in expected_folders():
         for text in project(folder)["dependencies"]:
-            requirement = Requirement(text)
-            if not requirement.name.startswith("code-commit"):
-                yield requirement
+            if not text.startswith("code-commit"):
+                yield Requirement(text)
 
 
 def lower_bound(requirement: Requirement) -> Version:

@@ -135,8 +135,7 @@ flags of every workflow:
   --help, -h                  show this help
   --version, -V               show the version
   -C DIR                      work in this folder instead of the current one
-  --model, -m NAME            use this model: an id or alias, provider/any-id, a named config, or
-                              replay/RUN
+  --model, -m NAME            use this model: an id or alias, provider/any-id, or a named config
   --max-cost USD              end the run before it can cost more than this
   --on-failure keep|restore   keep or restore the files if the goal is not reached (default keep)
   --sandbox auto|require|off  isolate builds with bubblewrap: if it works, always, or never (default

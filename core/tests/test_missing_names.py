@@ -49,7 +49,6 @@ def told(error: UsageError) -> tuple[str, str]:
         ("flag", "--xyz", "there is no flag --xyz", FLAGS),
         ("flag", "--prompt", "there is no flag --prompt", "describe the change with --query"),
         ("flag", "--message", "there is no flag --message", "describe the change with --query"),
-        ("flag", "--edit", "there is no flag --edit", "write the query into agent-config/query.txt with your editor"),
         ("command", "login", "there is no command login",
          "a key comes from a file in agent-config or from a variable; `code-commit doctor` checks it"),
         ("flag", "--query", "--query needs the plugin code-commit-commit", IN_CHECKOUT.format("commit")),

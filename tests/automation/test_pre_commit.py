@@ -30,6 +30,7 @@ PUBLISHED = (
     ".pre-commit-hooks.yaml",
     "README.md",
     "hatch_build.py",
+    "hatch_pins.py",
     "pyproject.toml",
     "core",
     "workspace",

@@ -19,6 +19,7 @@ TITLED = re.compile(r"^(`{3,})\w+ title=\"([^\"]+)\"\n(.*?)^\1$", re.MULTILINE |
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PLUGINS = {
     "provider.md": "parrot",
+    "access-tokens.md": "heron",
     "bedrock.md": "bedrock",
     "workflow.md": "explain",
     "command.md": "todo",
@@ -29,6 +30,7 @@ PLUGINS = {
     "own-hooks.md": "advice",
     "model-layer.md": "cache",
     "rate-limit.md": "rate-limit",
+    "fallback.md": "fallback",
     "instructions.md": "conventions",
     "context.md": "branch",
     "response-format.md": "json-files",

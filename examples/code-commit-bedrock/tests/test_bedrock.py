@@ -131,7 +131,7 @@ print(json.dumps({
     "Version": 1,
     "AccessKeyId": f"AKID{number}",
     "SecretAccessKey": f"secret {number}",
-    "SessionToken": f"token {number}",
+    "SessionToken": f"session token {number}",
     "Expiration": sys.argv[2],
 }))
 """
@@ -152,7 +152,7 @@ def provider_with_a_command(server, folder, monkeypatch, *, minutes) -> BedrockP
 
 
 def checked(request) -> Reply:
-    number = request.headers["x-amz-security-token"].removeprefix("token ")
+    number = request.headers["x-amz-security-token"].removeprefix("session token ")
     assert is_from(request, {f"AKID{number}": f"secret {number}"})
     return Reply(body=body_of(Reply(f"signed with {number}")))
 
@@ -173,6 +173,14 @@ def test_credentials_are_refreshed_before_they_expire(tmp_path, monkeypatch):
         provider = provider_with_a_command(server, tmp_path, monkeypatch, minutes=1)
         texts = [provider.complete(model_call("hi")).text for _ in range(2)]
     assert texts[0] != texts[1]
+
+
+def test_credentials_of_a_command_are_hidden(tmp_path, monkeypatch):
+    hidden = []
+    with ScriptedServer([checked]) as server:
+        provider = provider_with_a_command(server, tmp_path, monkeypatch, minutes=600)
+        provider.complete(model_call("hi", hide=hidden.append))
+    assert hidden == ["secret 1", "session token 1"]
 
 
 def test_credentials_that_the_service_calls_expired_are_replaced(tmp_path, monkeypatch):

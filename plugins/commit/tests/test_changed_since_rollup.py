@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit_commit.inputs import SAMPLE_QUERY
+from code_commit_commit.query_file import SAMPLE_QUERY
 from code_commit_testing import install_plugin
 
 CHANGE = "^^^b.py\nprint(3)\n^^^end\n"

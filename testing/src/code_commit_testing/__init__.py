@@ -11,6 +11,7 @@
   streamed
 - `Project`, `Finished`, `install_plugin`: run the command in a test project, with test plugins
 - `ScriptedProvider`: a provider that answers from a list, without HTTP; its module is also a plugin
+- `TokenEndpoint`: hands out access tokens, beside the script of a `ScriptedServer`
 - `model_call`: a call of a model, for tests of a provider or a layer
 - `code_commit_testing.conformance`: the test class that every provider must pass (needs pytest)
 """
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from code_commit_testing.scripted_provider import ScriptedProvider, model_call
     from code_commit_testing.scripted_replies import Reply, Stream
     from code_commit_testing.scripted_server import RecordedRequest, ScriptedServer
+    from code_commit_testing.token_endpoint import TokenEndpoint
 
 _MODULES = {
     "Finished": "code_commit_testing.command",
@@ -34,11 +36,10 @@ _MODULES = {
     "ScriptedProvider": "code_commit_testing.scripted_provider",
     "ScriptedServer": "code_commit_testing.scripted_server",
     "Stream": "code_commit_testing.scripted_replies",
+    "TokenEndpoint": "code_commit_testing.token_endpoint",
     "install_plugin": "code_commit_testing.command",
     "model_call": "code_commit_testing.scripted_provider",
 }
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Finished",
@@ -48,6 +49,7 @@ __all__ = [
     "ScriptedProvider",
     "ScriptedServer",
     "Stream",
+    "TokenEndpoint",
     "install_plugin",
     "model_call",
 ]
@@ -60,7 +62,7 @@ def __getattr__(name: str) -> Any:
 
     modules = [
         f"code_commit_testing.conformance{part}"
-        for part in ("", "_count", "_provider", "_stream", "_stream_http")
+        for part in ("", "_count", "_provider", "_stream", "_stream_http", "_token")
     ]
     # For readable failures of their tests.
     if "pytest" in sys.modules and modules[0] not in sys.modules:

@@ -52,17 +52,18 @@ from code_commit_testing.conformance_samples import (
     with_each_value_replaced_in,
 )
 from code_commit_testing.conformance_stream import assert_valid
-from code_commit_testing.conformance_stream_http import StreamHttpConformance
+from code_commit_testing.conformance_token import TokenConformance
 from code_commit_testing.scripted_provider import model_call
 from code_commit_testing.scripted_replies import Protocol, Reply, answer_of
 from code_commit_testing.scripted_server import ScriptedServer
+from code_commit_testing.token_endpoint import TokenEndpoint
 
 __all__ = ["CompleteConformance", "ProviderConformance"]
 
 ToolChoice = Literal["auto", "none", "required"]
 
 
-class ProviderConformance(CountConformance, StreamHttpConformance):
+class ProviderConformance(CountConformance, TokenConformance):
     """Subclass it, name the subclass `Test…`, and set these attributes.
 
     `settings` is the provider's configuration. `unspoken` are the finishes that the service cannot
@@ -91,9 +92,13 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
         return status, reply.headers, body
 
     @pytest.fixture
-    def wire(self) -> Wire:
+    def wire(self, request: pytest.FixtureRequest) -> Wire:
         """Return the provider's wire, created as the host creates it."""
-        return wire_of(self.definition, self.settings)
+        wire = wire_of(self.definition, self.settings)
+        if hasattr(wire, "encode_token"):
+            server = request.getfixturevalue("server")
+            return wire_of(self.definition, self.settings_at(server.address))
+        return wire
 
     @pytest.fixture
     def server(self) -> Iterator[ScriptedServer]:
@@ -102,8 +107,18 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
             yield server
 
     @pytest.fixture
-    def provider(self, wire: Wire, server: ScriptedServer) -> Iterator[Provider]:
+    def provider(
+        self,
+        wire: Wire,
+        server: ScriptedServer,
+        endpoint: TokenEndpoint,
+    ) -> Iterator[Provider]:
         """Yield the wire with the host's HTTP, connected to `server`."""
+        if hasattr(wire, "encode_token"):
+            address = wire.encode_token().path
+            path = address.removeprefix(server.address)
+            assert path.startswith("/"), f"override `settings_at`: {address} is another server"
+            server.endpoints[path] = endpoint
         provider = http_provider(self.definition, wire, server.address, key=KEY)
         yield provider
         provider.close()
@@ -379,14 +394,14 @@ class ProviderConformance(CountConformance, StreamHttpConformance):
     # --- with the host's HTTP, on a real connection
 
     def test_the_key_is_only_in_its_header(
-        self, provider: Provider, server: ScriptedServer
+        self, provider: Provider, server: ScriptedServer, wire: Wire
     ) -> None:
         server.script(self.as_bytes(Reply(text="hello")))
         assert provider.complete(model_call(QUESTION)).text == "hello"
         (request,) = server.requests
         name, template = self.definition.key_header
         headers = dict(request.headers)
-        assert headers.pop(name.lower()) == template.format(key=KEY)
+        assert headers.pop(name.lower()) == template.format(key=self.sent_key(wire))
         assert KEY not in json.dumps([request.path, headers, request.body.decode()])
 
     def test_a_temporary_failure_may_be_retried(

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from code_commit_testing.scripted_replies import Break, Protocol, Reply, answer_of
@@ -98,6 +98,9 @@ class ScriptedServer:
     same reply as events. A script that is used up answers 400. `requests` records the requests in
     order. With `ssl_context`, it uses TLS.
 
+    A request to a path of `endpoints` is answered by its function. It uses nothing of the script,
+    and is not in `requests`.
+
     `refuses` names what the server does not know: "stream_options", "stream",
     "streamGenerateContent". A request with one of them is answered with an error that names it, and
     uses nothing of the script.
@@ -109,8 +112,10 @@ class ScriptedServer:
         *,
         ssl_context: ssl.SSLContext | None = None,
         refuses: Collection[str] = (),
+        endpoints: Mapping[str, Callable[[RecordedRequest], Reply]] = MappingProxyType({}),
     ) -> None:
         self.refuses = refuses
+        self.endpoints = dict(endpoints)
         self.requests: list[RecordedRequest] = []
         self._script: deque[Scripted] = deque(script)
         self._lock = threading.Lock()
@@ -172,6 +177,8 @@ class ScriptedServer:
         self._thread.join()
 
     def _next(self, request: RecordedRequest) -> Reply:
+        if request.path in self.endpoints:
+            return self.endpoints[request.path](request)
         with self._lock:
             self.requests.append(request)
             if unknown := request.names(self.refuses):

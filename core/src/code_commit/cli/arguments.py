@@ -15,13 +15,14 @@ from code_commit.plugin_api.errors import UsageError
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 
+_MODEL = Flag(
+    ("--model", "-m"),
+    "use this model: an id or alias, provider/any-id, or a named config",
+    "NAME",
+)
 # Each of these overrides the setting with the name of its field.
 SETTING_FLAGS = (
-    Flag(
-        ("--model", "-m"),
-        "use this model: an id or alias, provider/any-id, a named config, or replay/RUN",
-        "NAME",
-    ),
+    _MODEL,
     Flag(("--max-cost",), "end the run before it can cost more than this", "USD"),
     Flag(
         ("--on-failure",),
@@ -112,7 +113,10 @@ def workflow_parser(registry: Registry) -> Parser:
     parser._optionals.title = "flags of every workflow"  # noqa: SLF001 - no public way
     parser.add_argument("--version", "-V", action="store_true", help="show the version")
     for flag in HOST_FLAGS:
-        _add(parser, flag)
+        also = ""
+        if flag is _MODEL and "replay" in registry.providers:
+            also = ", or replay/RUN for the answers of a past run"
+        _add(parser, flag, also)
     added: set[str] = set()
     workflows = [workflow for _, workflow in registry.workflows.values()]
     workflows.sort(key=lambda workflow: (workflow.name != DEFAULT_WORKFLOW, workflow.name))
@@ -201,7 +205,28 @@ def _selected_workflow(values: Mapping[str, Any], registry: Registry) -> Workflo
     if len(selected) > 1:
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in selected.values())
         raise UsageError(f"{flags} cannot be used together: a run has one workflow")
-    return registry.workflow(next(iter(selected), DEFAULT_WORKFLOW))[1]
+    name = next(iter(selected), DEFAULT_WORKFLOW)
+    if name not in registry.workflows:
+        _require_owners(values, registry)
+    return registry.workflow(name)[1]
+
+
+def _require_owners(values: Mapping[str, Any], registry: Registry) -> None:
+    """Check that no flag is one that workflows only ignore, because its plugin is not installed.
+
+    Raises:
+        UsageError: one is.
+    """
+    owned = _fields(HOST_FLAGS).union(
+        *(_fields(workflow.flags) for _, workflow in registry.workflows.values())
+    )
+    for field in values:
+        if field not in owned:
+            raise registry.missing("flag", _flag_of(field))
+
+
+def _flag_of(field: str) -> str:
+    return "--" + field.replace("_", "-")
 
 
 def is_selector(flag: Flag) -> bool:
@@ -210,7 +235,7 @@ def is_selector(flag: Flag) -> bool:
 
 
 def _foreign_flag(name: str, workflow: WorkflowDefinition, registry: Registry) -> UsageError:
-    flag = "--" + name.replace("_", "-")
+    flag = _flag_of(name)
     owners = sorted(owner for owner in registry.workflows if flag in registry.flags_of(owner))
     if not owners:
         return registry.missing("flag", flag)

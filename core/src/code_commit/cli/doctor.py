@@ -28,10 +28,10 @@ from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinit
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady
 from code_commit.plugin_api.finish_words import FINISH_WORDS
 from code_commit.plugin_api.host import Plugin
+from code_commit.plugin_api.how_to_install import installation
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import checked_result, import_code
 from code_commit.plugins.distributions import unusable_dependents
-from code_commit.plugins.first_party import installation
 from code_commit.plugins.host import CHECKS
 from code_commit.plugins.registry import DEFAULT_WORKFLOW
 from code_commit_workspace import Git, Workspace, check_private_folder
@@ -128,8 +128,14 @@ def _run(
     except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
         message = f"the check of {plugin.distribution} failed: {describe(error)}"
         checks.append(_problem(message, _REPAIR, before))
+    hint_for = host.registry.hint_for
     return [
-        {"name": definition.name, "plugin": plugin.distribution, **asdict(check)}
+        {
+            "name": definition.name,
+            "plugin": plugin.distribution,
+            **asdict(check),
+            "hint": hint_for(check.hint),
+        }
         for check in checks
     ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from code_commit.cli.arguments import workflow_parser
-from code_commit.plugins.first_party import installation
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, Registry
 from code_commit.terminal.screen import align_columns
 
@@ -36,6 +35,8 @@ def _epilog(registry: Registry) -> str:
 
     failed = failed_plugins(registry.plugin_host)
     if DEFAULT_WORKFLOW not in registry.workflows:
+        from code_commit.plugin_api.how_to_install import installation
+
         commands = installation("code-commit-commit")
         return f"The default workflow is not installed. Install it:\n  {commands}\n{failed}"
     lines = [f"code-commit {name}" for name in ("demo", "init") if name in registry.commands]

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode
-from code_commit.terminal.screen import align_columns, terminal_columns
+from code_commit.terminal.screen import align_columns, may_color, terminal_columns
 from code_commit.terminal.streams import SafeStream, write_stdout
 from code_commit_workspace.words import printable
 
@@ -68,6 +68,21 @@ class CommandOutput:
             text = printable(text)
         write_stdout(sys.stdout, text)
 
+    def diff(self, text: str, *, paged: bool = True) -> None:
+        """Write a unified diff to stdout: on a terminal in color, and `paged` in a pager."""
+        text = self._known_keys.text(text)
+        if not sys.stdout.isatty():
+            write_stdout(sys.stdout, text)
+            return
+        from code_commit.terminal.diff_lines import in_color
+        from code_commit.terminal.pager import show_in_pager
+
+        text = printable(text)
+        if may_color(sys.stdout, os.environ):
+            text = "\n".join(in_color(text.split("\n")))
+        if not (paged and text and show_in_pager(text, os.environ)):
+            write_stdout(sys.stdout, text)
+
     def note(self, text: str) -> None:
         """Print one line on stderr. A closed stderr changes no exit code."""
         SafeStream(sys.stderr).print(self._known_keys.text(text))
@@ -83,6 +98,7 @@ class CommandOutput:
         """Print an error on stderr: what happened and what to do."""
         lines = [f"error: {message}", *(f"  {note}" for note in notes)]
         if hint:
+            hint = self._of_installed(hint)
             lines.append(f"hint: {hint}")
         lines += figures
         # Indented, a further line of a message cannot look like one of ours.
@@ -90,12 +106,21 @@ class CommandOutput:
         SafeStream(sys.stderr).print(self.redacted(text))
 
     def hint(self, text: str, root: str) -> str:
-        """Return a hint whose commands for the project at `root` work where the user is."""
+        """Return a hint whose commands are installed, and work where the user is.
+
+        They are for the project at `root`.
+        """
+        text = self._of_installed(text)
         if self.started_in in {"", root} or _COMMAND_ELSEWHERE in text:
             return text
         import shlex
 
         return text.replace(_COMMAND, f"{_COMMAND_ELSEWHERE}{shlex.quote(root)} ")
+
+    def _of_installed(self, hint: str) -> str:
+        if not self.registries:
+            return hint
+        return self.registries[-1].hint_for(hint)
 
     def run_finished(self, exit_code: ExitCode, summary: str, hint: str = "") -> None:
         """Print `run.finished` for a run that did not start."""

@@ -15,6 +15,7 @@ from code_commit.cli.host import CommandHost
 from code_commit.cli.parser import add_json
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
+from code_commit.plugin_api.run_summary import note_redone, note_undone
 from code_commit.run.put_back import describe_put_back, take_killed_trials, trial_marker
 from code_commit_workspace import STOP
 from code_commit_workspace.words import count_by_folder, count_of, printable
@@ -57,18 +58,19 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
             host.out.note(f"warning: {text}")
         for _ in range(count):
             STOP.check()
-            run = _run_to_undo(host, name, workspace.checkpoints)
             try:
+                run = _run_to_undo(host, name, workspace.checkpoints)
                 with STOP.hold():
                     put_back = workspace.checkpoints.undo(run, paths, force=arguments.force)
+                    note_undone(host.root / LOGS / put_back.run, put_back.paths)
             except NotReady as error:
                 if not undone:
                     raise
                 before = ", ".join(run for run, _ in undone)
                 raise NotReady(error.message, hint=f"undone before that: {before}") from error
-            undone.append((run, put_back))
+            undone.append((put_back.run, put_back))
             if not arguments.json:
-                _print(host, run, put_back)
+                _print(host, put_back.run, put_back)
     if arguments.json:
         host.out.document({
             "run": undone[-1][0],
@@ -129,6 +131,7 @@ def redo(host: CommandHost, arguments: Namespace) -> int:
     with host.workspace(writes=True, repository="existing") as workspace, STOP.hold():
         run, brought_back = workspace.checkpoints.redo(name)
         trial_marker(workspace, run).unlink(missing_ok=True)
+        note_redone(host.root / LOGS / run, brought_back)
     if arguments.json:
         host.out.document({"run": run, "restored": list(brought_back)})
         return ExitCode.REACHED
@@ -169,14 +172,11 @@ def _commit_of(folder: Path) -> str:
     return ""
 
 
-def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
-    """Return the run called `name`; without a name, the latest one with changes that are there."""
-    if name:
-        run: str | None = find_run(host.root, name).name
-    else:
-        run = checkpoints.latest_change()
-    if run is None:
-        raise NotReady("nothing to undo: no run has left changes here")
-    if not checkpoints.of_run(run):
+def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str | None:
+    """Return the run called `name`; None is the latest one with changes that are there."""
+    if not name:
+        return None
+    run = find_run(host.root, name).name
+    if run not in checkpoints.runs():
         raise NotReady(f"nothing to undo: {run} changed no files")
     return run

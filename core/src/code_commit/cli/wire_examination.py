@@ -17,6 +17,7 @@ _PAIRS = (
     {"encode_stream": 1, "stream": 0},
     {"encode_count": 1, "decode_count": 3},
     {"encode_models": 1, "decode_models": 3},
+    {"encode_token": 0, "decode_token": 3},
 )
 _DECODER = {"feed": 1, "finish": 0, "partial": 0}
 _PROVIDER = {"complete": 1, "close": 0}
@@ -75,11 +76,13 @@ def _faults_of_methods(owner: Any, methods: Mapping[str, int]) -> Iterator[str]:
 
 def _faults_of_encoding(wire: Any, method: str) -> Iterator[str]:
     name = f"{type(wire).__name__}.{method}"
-    argument: object = _REQUEST
+    arguments: tuple[object, ...] = (_REQUEST,)
     if method == "encode_models":
-        argument = b""
+        arguments = (b"",)
+    elif method == "encode_token":
+        arguments = ()
     try:
-        call = getattr(wire, method)(argument)
+        call = getattr(wire, method)(*arguments)
     except ProviderError:  # the service cannot answer this request
         return
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
@@ -87,5 +90,5 @@ def _faults_of_encoding(wire: Any, method: str) -> Iterator[str]:
         return
     if not isinstance(call, HttpCall):
         yield f"{name} must return an HttpCall, but it returned {type(call).__name__}"
-    elif not call.path.startswith("/"):
+    elif not call.path.startswith("/") and method != "encode_token":
         yield f"{name} must return a path that begins with a slash, not {call.path!r}"

@@ -44,7 +44,6 @@ class EventRedactor:
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._has_keys = redactor.has_keys
         self._count = 0
         self._pending: deque[bytes] = deque()  # the latest events, as lines
         self._size = 0  # bytes in `_pending`
@@ -77,7 +76,7 @@ class EventRedactor:
 
     def _add_alike(self, pattern: _Pattern, text: str) -> None:
         """Take the strings of an event that has the pattern; `text` is the one that differs."""
-        if self._has_keys:
+        if self._redactor.has_keys:
             strings = pattern.strings
             if self._alike >= _REPEATED:
                 strings = pattern.differing
@@ -129,7 +128,7 @@ class EventRedactor:
         self._put((channel,), text)  # a tuple, so that it equals no member name
 
     def _put(self, channel: Hashable, text: str) -> None:
-        if not self._has_keys:
+        if not self._redactor.has_keys:
             return
         group = self._channels.get(channel) or self._new_channel(channel)
         group.texts.append((self._count - 1, text))
@@ -141,7 +140,7 @@ class EventRedactor:
         None means that nothing follows.
         """
         first = self._count - len(self._pending)
-        if self._has_keys:
+        if self._redactor.has_keys:
             for channel in self._channels.values():
                 if channel.texts or before is None:
                     self._hidden |= channel.search(self._redactor, first, is_last=before is None)

@@ -4,6 +4,7 @@ import pluggy
 from .acceptance import AcceptanceCheck as AcceptanceCheck
 from .acceptance import Submission as Submission
 from .acceptance import Verdict as Verdict
+from .api_version import API as API
 from .context_line import describe_context as describe_context
 from .conversation import Completion as Completion
 from .conversation import Finish as Finish
@@ -68,6 +69,7 @@ from .host import Output as Output
 from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
+from .how_to_install import installation as installation
 from .own_folders import config_folder as config_folder
 from .own_python import ask_process as ask_process
 from .own_python import isolated_python as isolated_python
@@ -81,6 +83,7 @@ from .project_text import decode_text as decode_text
 from .project_text import read_text as read_text
 from .prompt_size import PromptPart as PromptPart
 from .prompt_size import PromptSize as PromptSize
+from .provider import AccessToken as AccessToken
 from .provider import CountingWire as CountingWire
 from .provider import Delta as Delta
 from .provider import HttpCall as HttpCall
@@ -88,6 +91,7 @@ from .provider import ListingWire as ListingWire
 from .provider import ModelCall as ModelCall
 from .provider import ModelLayer as ModelLayer
 from .provider import NextLayer as NextLayer
+from .provider import OtherModel as OtherModel
 from .provider import PartialReply as PartialReply
 from .provider import Progress as Progress
 from .provider import Provider as Provider
@@ -95,10 +99,12 @@ from .provider import StopReading as StopReading
 from .provider import StreamDecoder as StreamDecoder
 from .provider import StreamEvent as StreamEvent
 from .provider import StreamingWire as StreamingWire
+from .provider import TokenWire as TokenWire
 from .provider import Watch as Watch
 from .provider import Wire as Wire
 from .provider import http_provider as http_provider
 from .query import QueryOptions as QueryOptions
+from .query import edit_file as edit_file
 from .query import query_of_flags as query_of_flags
 from .query_flags import QUERY_FLAGS as QUERY_FLAGS
 from .record import LogSink as LogSink
@@ -141,8 +147,12 @@ from .run_files import parts_from_json as parts_from_json
 from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
+from .run_json import describe_changes as describe_changes
 from .run_json import duration as duration
+from .run_json import run_cost as run_cost
 from .run_json import run_document as run_document
+from .run_summary import read_summary as read_summary
+from .run_texts import RunTexts as RunTexts
 from .service_errors import error_details as error_details
 from .service_errors import kind_of_error as kind_of_error
 from .service_errors import kind_of_status as kind_of_status
@@ -156,7 +166,6 @@ from .words import count_of as count_of
 from .words import describe as describe
 from .words import describe_ending as describe_ending
 from .words import did_you_mean as did_you_mean
-from .words import installation as installation
 from .words import join_paths as join_paths
 from .words import no_room as no_room
 from .words import printable as printable

@@ -78,6 +78,13 @@ class Registry(Protocol):
         The host's own count, and those of first-party plugins that are not installed.
         """
 
+    def hint_for(self, text: str) -> str:
+        """Return a hint without what it says about commands and flags that are not installed.
+
+        If it gives no other way, it says how to install them. The hints of errors, of the end of a
+        run and of checks already are such ones.
+        """
+
 
 class Output(Protocol):
     """Prints the output of a command. It hides keys and escapes terminal commands."""
@@ -93,6 +100,12 @@ class Output(Protocol):
 
     def write(self, text: str) -> None:
         """Write a text such as a diff or a file on stdout. It is escaped only for a terminal."""
+
+    def diff(self, text: str, *, paged: bool = True) -> None:
+        """Write a unified diff as `write` does; on a terminal in color, and `paged` in a pager.
+
+        The pager is `GIT_PAGER` or `PAGER` of the environment, or else `less`.
+        """
 
     def note(self, text: str) -> None:
         """Print one line for people on stderr."""

@@ -26,7 +26,8 @@ class HttpCall:
     """One POST, or a GET without `body`.
 
     The host appends `path` to the base URL, and adds the key to `headers`. `optional` names members
-    of `body` that a server may not know. If it refuses to stream, the host leaves them out.
+    of `body` that a server may not know. If it refuses to stream, the host leaves them out. With
+    `form`, the members of `body` are sent as a form, not as JSON.
     """
 
     path: str
@@ -34,6 +35,7 @@ class HttpCall:
     headers: Mapping[str, str] = field(default_factory=dict)
     optional: Collection[str] = ()
     method: Literal["POST", "GET"] = "POST"
+    form: bool = False
 
 
 class Wire(Protocol):
@@ -95,6 +97,41 @@ class ListingWire(Wire, Protocol):
 
         Raises:
             ProviderError: the reply is an error, or cannot be parsed.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """What a service hands out for a key: it is valid for some `seconds`, or None if unknown.
+
+    Its `repr` does not show the value.
+    """
+
+    value: str = field(repr=False)
+    seconds: float | None = None
+
+
+class TokenWire(Wire, Protocol):
+    """A `Wire` of a service that takes an access token in place of the key.
+
+    The host asks for a token before the first call, and again before it expires. If the service
+    answers a call with 401, the host asks once for a new token and repeats the call. All calls of
+    a run share the token. The host sends it in the `key_header`, and censors it like a key.
+    """
+
+    def encode_token(self) -> HttpCall:
+        """Translate the question for a token.
+
+        The host puts the key in place of `{key}` in the values of the headers and the body. The
+        `path` may be a whole https URL.
+        """
+
+    def decode_token(self, status: int, headers: Mapping[str, str], body: bytes) -> AccessToken:
+        """Return the token in the service's reply.
+
+        Raises:
+            ProviderError: the reply is an error, or cannot be parsed. With status 400, 401 or 403,
+                the host makes it an error of the kind "auth".
         """
 
 
@@ -206,7 +243,10 @@ class ModelCall:
     them. `wait(seconds)` sleeps, and raises `Interrupted` as soon as the run ends or the call is
     cancelled. `with call.calling(end):` calls `end` in another thread if that happens in the block;
     `end` must not block. `warn(text)` logs a warning and prints it. If `stream` is true, a provider
-    that can stream does so, and passes what arrives to `progress`.
+    that can stream does so, and passes what arrives to `progress`. `hide(text)` censors a secret
+    that was made during the run, such as an access token, wherever text leaves the program from
+    then on; it raises a `ValueError` if the text is not a line of at least 8 printable ASCII
+    characters.
     """
 
     request: Request
@@ -224,10 +264,40 @@ class ModelCall:
     calling: Callable[[Callable[[], object]], AbstractContextManager[None]] = field(
         default=STOP.calling, repr=False
     )
+    hide: Callable[[str], None] = field(default=_ignore, repr=False)
 
 
 NextLayer = Callable[[ModelCall], "Completion"]
 """The rest of the chain. Pass it the call that the layer received; the host rejects any other."""
+
+
+class OtherModel(Protocol):
+    """Another model, to which a layer can pass a call on: `models(name)` in the hook of layers."""
+
+    @property
+    def name(self) -> str:
+        """The model's id."""
+
+    @property
+    def provider(self) -> str:
+        """The name of the model's provider."""
+
+    @property
+    def window(self) -> int | None:
+        """The most tokens that the model reads, or None if that is unknown."""
+
+    def complete(self, call: ModelCall) -> Completion:
+        """Answer the request of `call` with this model, in a call of its own.
+
+        The host logs, prices, limits and redacts that call as any other; `--max-cost` and the
+        layers of later plugins apply to it.
+
+        Raises:
+            ProviderFailed: all tries failed, or the service refused or filtered.
+            NotReady, LimitReached: the prompt exceeds the model's window, or the next try could
+                exceed the limit.
+        """
+
 
 ModelLayer = Callable[[ModelCall, NextLayer], "Completion"]
 """Answers a call, or passes it to `next` and returns the result, like a transport of httpx."""
@@ -238,7 +308,8 @@ class Provider(Protocol):
 
     A provider may have an attribute `model`: the exact model that it calls, if the configured name
     is an alias. A provider of recorded runs may have a method `next_arrival(numbers)`: it returns
-    which of these calls at once arrived first.
+    which of these calls at once arrived first; and a method `falls_back(number)`: whether another
+    model took over from the failed call of this number.
     """
 
     def complete(self, call: ModelCall) -> Completion:

@@ -1,5 +1,6 @@
 """Read the query that the command line gives; its flags are in `query_flags`."""
 
+# ruff: noqa: PLC0414 - of the terminal, for plugins
 from __future__ import annotations
 
 import os
@@ -12,6 +13,7 @@ from typing import Protocol
 from code_commit.plugin_api.errors import CodeCommitError, LimitReached, NotReady, UsageError
 from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
 from code_commit.plugin_api.tokens import ArrivingText
+from code_commit.terminal.editor import edit_file as edit_file
 from code_commit_workspace import STOP, decode_text, require_no_link_out
 
 _LARGEST = 64 * 1024 * 1024  # bytes, more than any model reads

@@ -11,9 +11,3 @@ from code_commit_workspace.words import join_paths as join_paths
 from code_commit_workspace.words import printable as printable
 from code_commit_workspace.words import shorten as shorten
 from code_commit_workspace.words import traceback_of as traceback_of
-
-
-def installation(distribution: str) -> str:
-    """Return the commands that install a first-party plugin. No index has it."""
-    extra = distribution.removeprefix("code-commit-")
-    return f'in a checkout of code-commit, pip install ".[{extra}]" or uv tool install ".[all]"'

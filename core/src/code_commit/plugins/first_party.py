@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from code_commit.plugin_api.words import installation as installation  # noqa: PLC0414 - for others
-
 _FILE = os.path.join(os.path.dirname(__file__), "first_party.json")  # noqa: PTH118, PTH120 - pathlib costs
 
 

@@ -6,25 +6,18 @@ from collections.abc import Iterable, Mapping
 
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.host import PluginFailure
+from code_commit.plugin_api.how_to_install import installation
 from code_commit.plugins import first_party
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Kind, Registry
+from code_commit.plugins.words_of_others import COMMANDS, FLAGS
 from code_commit_workspace.words import closest, did_you_mean
 
 _HINTS: Mapping[Kind, str] = {
     "command": "`code-commit --help` lists the commands; describe a change with --query",
     "flag": "`code-commit --help` lists the flags",
 }
-# Names that other programs use: what to write here.
-_DESCRIBE = "describe the change with --query"
-_KEYS = "a key comes from a file in agent-config or from a variable; `code-commit doctor` checks it"
-_MEANT: Mapping[tuple[Kind, str], str] = {
-    ("flag", "--prompt"): _DESCRIBE,
-    ("flag", "--message"): _DESCRIBE,
-    ("flag", "--edit"): "write the query into agent-config/query.txt with your editor",
-    ("command", "login"): _KEYS,
-    ("command", "auth"): _KEYS,
-}
+_MEANT: Mapping[Kind, Mapping[str, str]] = {"command": COMMANDS, "flag": FLAGS}
 
 
 def explain_missing(
@@ -48,7 +41,8 @@ def explain_missing(
         quoted = repr(name)
     elif kind != "flag":
         names = registry.commands
-    if hint := _MEANT.get((kind, name), ""):
+    if hint := _MEANT.get(kind, {}).get(name, ""):
+        hint = registry.hint_for(hint)
         return UsageError(f"there is no {kind} {name}{_possible_causes(registry)}", hint=hint)
     hint = _HINTS.get(kind, "")
     if kind == "command" and (close := closest(name, names)):
@@ -59,7 +53,7 @@ def explain_missing(
 
 def needs_plugin(registry: Registry, distribution: str, subject: str) -> UsageError:
     """Return the error for something that needs a plugin that is not loaded."""
-    hint = first_party.installation(distribution)
+    hint = installation(distribution)
     for failure in registry.plugin_host.failures:
         if failure.distribution == distribution:
             return UsageError(f"{subject} is not available: {_description(failure)}", hint=hint)
@@ -128,9 +122,9 @@ def _unknown_model(registry: Registry, name: str) -> UsageError:
     hints = [f"installed providers: {', '.join(sorted(registry.providers)) or 'none'}"]
     owner = first_party.owner("model", name)
     if owner and not _loads(registry, owner):
-        hints.append(f"for this one: {first_party.installation(owner)}")
+        hints.append(f"for this one: {installation(owner)}")
     elif all(definition.free for _, definition in registry.providers.values()):
-        hints.append(f"for a model: {first_party.installation('code-commit-gemini')}")
+        hints.append(f"for a model: {installation('code-commit-gemini')}")
     if "/" in name:  # the hint has no part of the name, which may be a key
         hints.append(
             "for Ollama and other servers with OpenAI's protocol: set base_url and model "

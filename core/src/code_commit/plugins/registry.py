@@ -155,6 +155,14 @@ class Registry:
 
         return explain_missing(self, kind, name, flags)
 
+    def hint_for(self, text: str) -> str:
+        """Return a hint that names only what is installed, or says how to install it."""
+        if "`code-commit " not in text and "--" not in text:
+            return text
+        from code_commit.plugins.hints import hint_for
+
+        return hint_for(self, text)
+
     def _collect(self, kind: Kind) -> dict[str, _Offer]:
         """Return the definitions of one kind, without malformed and clashing ones."""
         record = _RECORDS[kind]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
@@ -112,7 +112,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         take_back = _UNDO
         if "runs" in registry.commands:
             take_back = f"{_DIFF}, {_UNDO}"
-        state = _RunState(log, plan.plugin, plan.workflow, take_back)
+        state = _RunState(log, plan.plugin, plan.workflow, take_back, registry.hint_for)
         with _record_ending(state, endings, stack):
             _report_failures(plugin_host, log, plan.environ)
             if workspace.recovered:
@@ -183,6 +183,7 @@ class _RunState:
     plugin: Plugin  # the one that offers the workflow
     workflow: WorkflowDefinition
     take_back: str  # the hint about changed files
+    hint_for: Callable[[str], str]  # of the registry
     # Visible files that differ from the start, if the goal was not reached.
     changed: tuple[str, ...] = ()
     # The goal was reached with changed files, and no person was asked about them.
@@ -250,7 +251,7 @@ class _RunState:
         return data
 
     def _hint(self) -> str:
-        hint = self._describe()[2]
+        hint = self.hint_for(self._describe()[2])
         if self.reached:
             return hint or self._take_back_or_commit()
         go_on = _REDO
@@ -372,6 +373,7 @@ def _record_ending(state: _RunState, endings: list[RunEnding], stack: ExitStack)
     stack.enter_context(STOP.hold())
     with state.keep_error():
         state.note_changes()  # again: the block may have ended before the clean-up
+    state.log.document.price()
     ending = state.ending()
     endings.append(ending)
     state.log.finish(

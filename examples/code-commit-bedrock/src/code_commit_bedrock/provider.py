@@ -65,9 +65,7 @@ class BedrockProvider:
             if self._closed:
                 raise ProviderError("the provider is closed", kind="rejected")
             self._waiting.add(arrived)
-        threading.Thread(
-            target=self._post, args=(url, body, call.deadline, arrived), daemon=True
-        ).start()
+        threading.Thread(target=self._post, args=(url, body, call, arrived), daemon=True).start()
         try:
             return self._received(call, arrived)
         finally:
@@ -90,12 +88,12 @@ class BedrockProvider:
                 call.progress(delta)
         return completion_of(reply.whole(), self._config)
 
-    def _post(self, url: str, body: bytes, deadline: float, arrived: Arrived) -> None:
+    def _post(self, url: str, body: bytes, call: ModelCall, arrived: Arrived) -> None:
         """Send the request; put the head of the reply, its pieces and None, or an error."""
         try:
-            headers = self._signer.headers(url, body)
+            headers = self._signer.headers(url, body, call.hide)
             # The longest silence, which ends an abandoned thread.
-            seconds = max(deadline - time.monotonic(), 0.01)
+            seconds = max(call.deadline - time.monotonic(), 0.01)
             with httpx.stream(
                 "POST", url, content=body, headers=headers, timeout=seconds
             ) as response:

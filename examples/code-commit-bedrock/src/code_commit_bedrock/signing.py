@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from botocore.auth import SigV4Auth
@@ -29,8 +30,8 @@ class Signer:
         if not self.region:
             raise NotReady("no AWS region is set", hint="export AWS_DEFAULT_REGION=us-east-1")
 
-    def headers(self, url: str, body: bytes) -> dict[str, str]:
-        """Return the headers of a POST. Credentials that soon expire are refreshed first."""
+    def headers(self, url: str, body: bytes, hide: Callable[[str], None]) -> dict[str, str]:
+        """Return the headers of a POST. Refresh credentials that soon expire, and `hide` them."""
         request = AWSRequest("POST", url, headers={"content-type": "application/json"}, data=body)
         try:
             credentials = self._credentials.get_frozen_credentials()
@@ -39,6 +40,9 @@ class Signer:
             raise ProviderError(
                 f"the AWS credentials cannot be refreshed: {name}", kind="auth"
             ) from None
+        hide(credentials.secret_key)
+        if credentials.token:
+            hide(credentials.token)
         SigV4Auth(credentials, "bedrock", self.region).add_auth(request)
         return dict(request.headers.items())
 

@@ -1,3 +1,1 @@
 """Acceptance checks of code-commit: tests of before, signals of weakened checks, a reviewer."""
-
-__version__ = "0.1.0"

@@ -1,3 +1,1 @@
 """Anthropic Claude as a provider of code-commit."""
-
-__version__ = "0.1.0"

@@ -1,3 +1,1 @@
 """The default workflow of code-commit: changes code according to a query until the build passes."""
-
-__version__ = "0.1.0"

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 AUTO, ALL = "auto", "all"
 RANKED = "ranked"
 _OWNER = "code-commit-context"
-INSTALL = installation(_OWNER)
 _HOOK = "code_commit_contexts"
 _OF_THE_PLUGIN = (RANKED, "map")  # of code-commit-context
 
@@ -142,7 +141,7 @@ class Contexts:
         names = [AUTO, ALL, *sorted(self._offers)]
         hint = f"installed: {', '.join(names)}"
         if name in _OF_THE_PLUGIN:
-            hint += f"; for this one: {INSTALL}"
+            hint += f"; for this one: {installation(_OWNER)}"
         where = "--context" if is_flag else "context in [plugins.commit]"
         error = UsageError if is_flag else NotReady
         raise error(f"{where}: there is no context {name!r}{did_you_mean(name, names)}", hint=hint)
@@ -163,8 +162,10 @@ def with_hint_of_context(
     """Return the error for code that does not fit, with what to install to choose from it."""
     if setting != AUTO or context:
         return error
+    install = installation(_OWNER)
     return PromptTooLong(
-        error.message, hint=f"{error.hint}; or, to show the files that fit the query: {INSTALL}"
+        error.message,
+        hint=f"{error.hint}; or, to show the files that fit the query: {install}",
     )
 
 

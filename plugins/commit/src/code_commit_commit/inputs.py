@@ -25,6 +25,7 @@ from code_commit_commit.current_code import (
     new_files,
 )
 from code_commit_commit.prompts import Context
+from code_commit_commit.query_file import QUERY, is_sample
 from code_commit_commit.recorded_rollup import recorded_choice
 from code_commit_commit.seen_files import SeenFiles
 from code_commit_commit.window import (
@@ -39,11 +40,6 @@ if TYPE_CHECKING:
     from code_commit_workspace import Workspace
 
 _LONGEST_LINE = 200  # characters of the query, for lists of runs
-QUERY = "agent-config/query.txt"
-SAMPLE_QUERY = """\
-Describe the change here in your own words: what the program should do
-afterwards, and how to verify it.
-"""
 _DESCRIBE = "pass --query, or describe the change in that file"
 FRESH = "update the rollup with `code-commit rollup`, then run again"
 
@@ -170,12 +166,17 @@ def _query(run: Run) -> str:
     query = query_of_flags(run.options, run.root, fit_of(run))
     if query is not None:
         return query
-    require_file_fits(run.tree, QUERY, fit_of(run), is_code=False)
-    query = read_text(run.tree, QUERY)
+    path = QUERY
+    if run.options.edit:
+        from code_commit_commit.edited_query import edit_latest_query
+
+        path = edit_latest_query(run)
+    require_file_fits(run.tree, path, fit_of(run), is_code=False)
+    query = read_text(run.tree, path)
     if query is None:
-        raise NotReady(f"{QUERY} is missing", hint=_DESCRIBE)
-    if query.split() == SAMPLE_QUERY.split():
-        raise NotReady(f"{QUERY} still has the sample text of `code-commit init`", hint=_DESCRIBE)
+        raise NotReady(f"{path} is missing", hint=_DESCRIBE)
+    if is_sample(query):
+        raise NotReady(f"{path} still has the sample text of `code-commit init`", hint=_DESCRIBE)
     return query
 
 
@@ -190,10 +191,9 @@ def warn_of_uncommitted_changes(run: Run) -> None:
     # Without a commit, nothing is listed.
     listed = run.git("diff", *options, "HEAD", "--", check=False)
     if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:
-        text = (
-            f"uncommitted changes: {join_paths(paths)}; `code-commit runs diff` will show only "
-            "those of this run"
-        )
+        text = f"uncommitted changes: {join_paths(paths)}"
+        if "runs" in run.commands:
+            text += "; `code-commit runs diff` will show only those of this run"
         run.emit(MessageLogged(text))
 
 

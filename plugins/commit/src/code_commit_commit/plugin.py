@@ -40,6 +40,11 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             help="change the code as the query describes, until build.sh passes (the default)",
             flags=(
                 *QUERY_FLAGS,
+                Flag(
+                    ("--edit",),
+                    "write the query in your editor, beginning with the latest one",
+                    for_people=True,
+                ),
                 Flag(("--rollup",), "collect the code again first, as `code-commit rollup` does"),
                 Flag(
                     ("--context",),
@@ -114,6 +119,8 @@ def code_commit_checks() -> list[CheckDefinition]:
     return [
         CheckDefinition("build.sh", "code_commit_commit.checks:check_build"),
         CheckDefinition("query", "code_commit_commit.checks:check_query"),
+        CheckDefinition("format", "code_commit_commit.checks:check_format"),
+        CheckDefinition("commit", "code_commit_commit.checks:check_commit"),
         CheckDefinition("rollup", "code_commit_commit.checks:check_rollup"),
     ]
 

@@ -105,6 +105,7 @@ class CommitOptions(BaseModel):
 
     query: str | None = None
     query_file: str | None = None
+    edit: bool = False
     rollup: bool = False
     context: str = _CONTEXT
     context_tokens: int | None = _CONTEXT_TOKENS
@@ -122,6 +123,8 @@ class CommitOptions(BaseModel):
     def _fit_together(self) -> Self:
         if self.query is not None and self.query_file is not None:
             raise ValueError("--query cannot be used with --query-file")
+        if self.edit and (self.query is not None or self.query_file is not None):
+            raise ValueError("--edit cannot be used with another query")
         if self.commit and self.dry_run:
             raise ValueError("--commit cannot be used with --dry-run")
         if self.commit and self.no_commit:

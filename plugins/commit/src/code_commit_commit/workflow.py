@@ -146,7 +146,11 @@ def _require_green(run: Run) -> None:
 def _keep_inputs(run: Run, start: Beginning) -> None:
     """Keep the inputs in the run folder, where `code-commit replay` and `apply` read them back."""
     run.keep("input-query.txt", start.context.query)
-    run.keep("input-codeRollup.txt", start.context.codebase)
+    if run.options.edit:
+        from code_commit_commit.edited_query import forget_edited_query
+
+        forget_edited_query(run)  # the run folder has it now
+    run.keep_input("input-codeRollup.txt", start.context.codebase)
     if start.response_format.name != FILES:
         run.keep("input-format.txt", f"{start.response_format.name}\n")
 

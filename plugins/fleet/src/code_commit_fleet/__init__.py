@@ -1,3 +1,1 @@
 """One change over many repositories, or many models over one: the command `fleet`, on Dask."""
-
-__version__ = "0.1.0"

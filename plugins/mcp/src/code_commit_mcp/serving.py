@@ -9,6 +9,7 @@ import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
+from importlib.metadata import version
 from typing import Any
 
 import anyio
@@ -20,7 +21,6 @@ from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 
 from code_commit.plugin_api import STOP, ExitCode, Host, count_of, describe_ending, process_ending
-from code_commit_mcp import __version__
 from code_commit_mcp.processes import Printed, run_command
 from code_commit_mcp.tools import ServedTool, served_tools
 
@@ -57,7 +57,7 @@ def serve(host: Host, _: Namespace) -> int:
 
     server: Server[Any] = Server(
         "code-commit",
-        version=__version__,
+        version=version("code-commit-mcp"),
         instructions=_INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,

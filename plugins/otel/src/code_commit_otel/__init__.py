@@ -1,3 +1,1 @@
 """Sends runs as OpenTelemetry traces."""
-
-__version__ = "0.1.0"

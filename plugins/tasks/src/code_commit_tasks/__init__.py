@@ -1,3 +1,1 @@
 """A task agent that answers in TypeScript, with a result or with a list of verified steps."""
-
-__version__ = "0.1.0"

@@ -1,3 +1,1 @@
 """Tools for models and an agent loop that uses them: a library for workflows of code-commit."""
-
-__version__ = "0.1.0"

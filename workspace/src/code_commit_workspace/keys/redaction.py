@@ -7,6 +7,7 @@ characters.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ class Redactor:
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._keys: frozenset[str] = frozenset()
+        self._adding = threading.Lock()
         self._built: tuple[frozenset[str], KeySearch | None] = (self._keys, None)
         for key in keys:
             self.add(key)
@@ -56,8 +58,9 @@ class Redactor:
         """
         if len(key) < _SHORTEST_KEY or not (key.isascii() and key.isprintable()):
             raise ValueError("a key is at least 8 characters of printable ASCII")
-        if key not in self._keys:
-            self._keys |= {key}
+        with self._adding:  # of two threads, neither may lose the key of the other
+            if key not in self._keys:
+                self._keys |= {key}
 
     def add_likely(self, environ: Mapping[str, str]) -> None:
         """Add the values of `environ` that may be keys, judging by the names of their variables.

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
-import queue
-import ssl
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from enum import IntEnum
 from typing import Any
 
 import httpx
 
-from code_commit import __version__
-from code_commit.models.http.connection import (
-    STREAMS,
-    Endpoint,
-    HttpConnection,
-    HttpReply,
-    ResultQueue,
-    StreamHead,
-    proxy_for,
-    trust,
-)
-from code_commit.models.http.streamed_reply import (
-    LONGEST_TIMER,
-    StreamedReply,
-    aborted,
-    out_of_time,
-)
+from code_commit.models.http.access_tokens import AccessTokens
+from code_commit.models.http.connection import STREAMS, Endpoint, HttpReply, StreamHead
+from code_commit.models.http.pool import Calling, ConnectionPool, Post
+from code_commit.models.http.requests import HEADERS, http_request
+from code_commit.models.http.streamed_reply import StreamedReply
 from code_commit.plugin_api.conversation import Completion, ProviderError
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady
@@ -62,29 +46,11 @@ _REFUSED = {
 }
 _ASKING_SECONDS = 30.0  # for what is no call of a model
 _MOST_PAGES = 20  # of a list of models, of up to 1,000 each
-_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-_PIECE = 1 << 20  # characters or bytes of a request, sent together
-_HEADERS = {
-    "accept": "application/json",
-    "accept-encoding": "gzip",
-    "content-type": "application/json",
-    "user-agent": f"code-commit/{__version__}",
-}
 # Without compression, which could hold pieces back.
 _STREAM_HEADERS = {
     "accept": f"{STREAMS}, application/x-ndjson, application/json",
     "accept-encoding": "identity",
 }
-
-
-@dataclass(slots=True)
-class _Post:
-    """A request, which `thread` sends. Its result arrives in `queue`, within `seconds`."""
-
-    thread: threading.Thread
-    queue: ResultQueue
-    seconds: float
-    result: Any  # what came last, as in the queue
 
 
 class HttpProvider:
@@ -104,17 +70,18 @@ class HttpProvider:
         except httpx.InvalidURL:
             raise NotReady(f"the address of provider {definition.name} is not a URL") from None
         name, template = definition.key_header
-        self._key_header = name.lower()
-        self._headers = dict(_HEADERS)
-        if endpoint.key is not None:
-            self._headers[self._key_header] = template.format(key=endpoint.key)
-        self._ssl_context: ssl.SSLContext | None = None
-        self._lock = threading.Lock()
-        self._closed = False
+        self._key_header = name.lower(), template
+        if endpoint.key and not name:
+            raise NotReady(
+                f"provider {definition.name} sends no key, but there is one: {endpoint.key_source}",
+                hint="remove it",
+            )
+        self._pool = ConnectionPool(self._address, endpoint, definition.name)
+        self._tokens: AccessTokens | None = None
+        if endpoint.key and hasattr(wire, "encode_token"):
+            self._tokens = AccessTokens(self._wire, endpoint, definition.name, endpoint.key)
         # The form that the service is known to accept.
         self._form = _Form.STREAM if hasattr(wire, "encode_stream") else _Form.WHOLE
-        self._idle: list[HttpConnection] = []
-        self._busy: dict[HttpConnection, ResultQueue] = {}
         if endpoint.key:
             endpoint.redactor.add(endpoint.key)
 
@@ -127,20 +94,45 @@ class HttpProvider:
         Raises:
             ProviderError: there is no reply, or it is an error, or it is not valid.
         """
-        for form, http_call in self._forms(call):
-            streams = form is not _Form.WHOLE
-            with self._posted(http_call, call.deadline, call.calling, streams=streams) as post:
-                del http_call  # it holds the prompt
-                post.thread.start()
-                post.result = post.queue.get(timeout=post.seconds)
-                if isinstance(post.result, StreamHead):
-                    self._remember(form, call)
-                    return self._streamed(post, post.result, call)
-            if not (isinstance(post.result, HttpReply) and post.result.refuses_stream):
+        for key in self._keys(call.deadline, call.calling):
+            form, answer = self._answer(call, key)
+            if not _is_unauthorized(answer):
                 break
-        completion: Completion = self._decoded(post.result, self._wire.decode)
+        if isinstance(answer, Completion):
+            return answer
+        completion: Completion = self._decoded(answer, self._wire.decode, key)
         self._remember(form, call)
         return completion
+
+    def _keys(self, deadline: float, calling: Calling) -> Iterator[str | None]:
+        """Yield what to send in the key header.
+
+        With access tokens, yield a new one after the first, which the service has refused then.
+        """
+        if self._tokens is None:
+            yield self._endpoint.key
+            return
+        token = self._tokens.current(deadline, calling)
+        yield token
+        yield self._tokens.current(deadline, calling, refused=token)
+
+    def _answer(self, call: ModelCall, key: str | None) -> tuple[_Form, Any]:
+        """Send `call.request` in each form that the service may accept.
+
+        Return the form that it accepted, and the completion of a streamed reply, or else the reply
+        or the error.
+        """
+        for form, http_call in self._forms(call):
+            streams = form is not _Form.WHOLE
+            with self._posted(http_call, key, call.deadline, call.calling, streams=streams) as post:
+                del http_call  # it holds the prompt
+                post.send()
+                if isinstance(post.result, StreamHead):
+                    self._remember(form, call)
+                    return form, self._streamed(post, post.result, call, key)
+            if not (isinstance(post.result, HttpReply) and post.result.refuses_stream):
+                break
+        return form, post.result
 
     def _forms(self, call: ModelCall) -> Iterator[tuple[_Form, HttpCall]]:
         """Yield the forms in which to ask, from the one that the service is known to accept."""
@@ -160,7 +152,13 @@ class HttpProvider:
             self._form = form
             call.warn(f"{self._name} refused {_REFUSED[form]}")
 
-    def _streamed(self, post: _Post, head: StreamHead, call: ModelCall) -> Completion:
+    def _streamed(
+        self,
+        post: Post,
+        head: StreamHead,
+        call: ModelCall,
+        key: str | None,
+    ) -> Completion:
         """Read a streamed reply, and pass on what arrives."""
         decoder = self._wire.stream()
         event = StreamEvent("", b"")
@@ -172,7 +170,7 @@ class HttpProvider:
             deadline=call.deadline,
             stall_timeout=self._endpoint.stall_timeout,
             size_cap=self._endpoint.size_cap,
-            is_closed=lambda: self._closed,
+            is_closed=lambda: self._pool.is_closed,
         )
         try:
             for event in reply.events():
@@ -201,7 +199,8 @@ class HttpProvider:
         def feed_again(_status: int, _headers: object, clean: bytes) -> None:
             tuple(self._wire.stream().feed(replace(event, data=clean)))
 
-        described = self._described(failure, replace(head.reply, body=event.data), feed_again)
+        reply_so_far = replace(head.reply, body=event.data)
+        described = self._described(failure, reply_so_far, feed_again, key)
         described.body = ""
         if has_begun and described.kind == "rate":  # which costs nothing, but what was written does
             described.kind = "server"
@@ -251,97 +250,70 @@ class HttpProvider:
     ) -> Any:
         """Send what is no call of a model, and return the decoded answer."""
         deadline = min(deadline, time.monotonic() + _ASKING_SECONDS)
-        with self._posted(http_call, deadline, STOP.calling) as post:
-            post.thread.start()
-            post.result = post.queue.get(timeout=post.seconds)
-        STOP.check()
-        return self._decoded(post.result, decode)
-
-    @contextmanager
-    def _posted(
-        self,
-        http_call: HttpCall,
-        deadline: float,
-        calling: Callable[[Callable[[], object]], AbstractContextManager[None]],
-        *,
-        streams: bool = False,
-    ) -> Iterator[_Post]:
-        """Prepare a request, which the caller sends. What `calling` calls ends it.
-
-        If the caller waits too long for the result, `result` is the error for that.
-        """
-        result_queue: ResultQueue = queue.SimpleQueue()
-        request = self._request(checked_result(http_call, HttpCall), streams=streams)
-        connection = self._take_connection(result_queue)
-        thread = threading.Thread(
-            target=connection.post,
-            args=(request, self._endpoint, result_queue),
-            name=f"code-commit {self._name}",
-            daemon=True,
-        )
-        seconds = max(0.0, min(deadline - time.monotonic(), LONGEST_TIMER))
-        post = _Post(thread, result_queue, seconds, result=aborted())
-        del http_call, request  # they hold the prompt
-        try:
-            with calling(lambda: result_queue.put(aborted())):
-                yield post
-        except queue.Empty:
-            post.result = out_of_time()
-        finally:
-            self._give_back(connection, reusable=isinstance(post.result, HttpReply))
+        for key in self._keys(deadline, STOP.calling):
+            with self._posted(http_call, key, deadline, STOP.calling) as post:
+                post.send()
+            STOP.check()
+            if not _is_unauthorized(post.result):
+                break
+        return self._decoded(post.result, decode, key)
 
     def close(self) -> None:
         """End the calls under way, from any thread, and close all connections."""
-        with self._lock:
-            self._closed = True
-            idle_connections = self._idle
-            self._idle = []
-            result_queues = list(self._busy.values())
-        for connection in idle_connections:
-            connection.abort()
-        for result_queue in result_queues:
-            result_queue.put(aborted())
+        self._pool.close()
+        if self._tokens:
+            self._tokens.close()
 
-    def _request(self, call: HttpCall, *, streams: bool) -> httpx.Request:
+    def _posted(
+        self,
+        call: HttpCall,
+        key: str | None,
+        deadline: float,
+        calling: Calling,
+        *,
+        streams: bool = False,
+    ) -> AbstractContextManager[Post]:
+        """Prepare the request of `call` with `key` in its header."""
+        checked_result(call, HttpCall)
         if not call.path.startswith("/"):  # else it could lead to another host
             raise ValueError(f"provider {self._name}: the path of a call must begin with a slash")
-        headers = {name.lower(): value for name, value in call.headers.items()}
-        if self._key_header in headers:
+        name, template = self._key_header
+        if name in {header.lower() for header in call.headers}:
             raise ValueError(f"provider {self._name}: only the host sets the key header")
-        texts: tuple[str, ...] = ()
-        if call.method == "POST":
-            texts = tuple(_JSON.iterencode(call.body))
-        headers |= self._headers
+        headers = dict(HEADERS)
+        if key is not None:
+            headers[name] = template.format(key=key)
         if streams:
             headers |= _STREAM_HEADERS
-        headers["content-length"] = str(sum(map(len, _encoded(texts))))
         url = str(self._address).rstrip("/") + call.path
-        return httpx.Request(call.method, url, headers=headers, content=_encoded(texts))
+        return self._pool.posted(http_request(call, url, headers), deadline, calling)
 
-    def _decoded(self, result: Any, decode: Callable[..., Any]) -> Any:
+    def _decoded(self, result: Any, decode: Callable[..., Any], key: str | None) -> Any:
         """Return what `decode` makes of a reply; raise an error that came instead."""
         if not isinstance(result, HttpReply):
-            raise self._described(result, None, decode)
+            raise self._described(result, None, decode, key)
         try:
             return decode(result.status, result.headers, result.body)
         except Exception as error:  # noqa: BLE001 - described below
             failure = error
-        raise self._described(failure, result, decode)
+        raise self._described(failure, result, decode, key)
 
     def _described(
         self,
         error: Exception,
         reply: HttpReply | None,
         decode: Callable[..., Any],
+        key: str | None,
     ) -> ProviderError:
-        """Return `error` with the name of the service.
+        """Return `error` with the name of the service, without the `key` that was sent.
 
         If `reply` contains a key, redact it and `decode` it again.
         """
         from code_commit.models.http.failures import provider_error
 
+        endpoint = replace(self._endpoint, key=key)
         if reply is None:
-            return provider_error(error, self._name, self._endpoint, None)
+            return provider_error(error, self._name, endpoint, None)
         clean = self._endpoint.redactor.document(reply.body)
         if clean is not reply.body:
             # The wire may have shortened a key, so that nobody would recognize it.
@@ -351,43 +323,12 @@ class HttpProvider:
                 decode(reply.status, reply.headers, clean)
             except Exception as clean_error:  # noqa: BLE001 - described below
                 error = clean_error
-        return provider_error(error, self._name, self._endpoint, reply)
-
-    def _take_connection(self, result_queue: ResultQueue) -> HttpConnection:
-        with self._lock:
-            if self._closed:
-                raise aborted()
-            if self._idle:
-                connection = self._idle.pop()
-            else:
-                self._ssl_context = self._ssl_context or trust(self._address)
-                connection = HttpConnection(self._ssl_context, proxy_for(self._address))
-            self._busy[connection] = result_queue
-            return connection
-
-    def _give_back(self, connection: HttpConnection, *, reusable: bool) -> None:
-        with self._lock:
-            del self._busy[connection]
-            if reusable and not self._closed:
-                self._idle.append(connection)
-                return
-        connection.abort()
+        return provider_error(error, self._name, endpoint, reply)
 
 
-def _encoded(texts: Iterable[str]) -> Iterator[bytes]:
-    """Yield `texts` in UTF-8, in pieces because a prompt may be large.
-
-    A lone surrogate becomes `?`: a model may have written it in an earlier turn, and services
-    refuse it.
-    """
-    piece = bytearray()
-    for text in texts:
-        for start in range(0, len(text), _PIECE):
-            piece += text[start : start + _PIECE].encode("utf-8", "replace")
-            if len(piece) >= _PIECE:
-                yield bytes(piece)
-                piece.clear()
-    yield bytes(piece)
+def _is_unauthorized(answer: object) -> bool:
+    """Return whether a service refused what was sent in the key header."""
+    return isinstance(answer, HttpReply) and answer.status == 401  # noqa: PLR2004 - Unauthorized
 
 
 def _silence_libraries() -> None:

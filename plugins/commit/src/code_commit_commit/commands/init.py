@@ -17,7 +17,7 @@ from code_commit_commit.build_scripts.part import Part, build_script
 from code_commit_commit.commands.first_build import FirstBuild, print_first_build, run_first_build
 from code_commit_commit.commands.format_hint import format_hint
 from code_commit_commit.commands.installation import Installation, document_of, fix, next_step
-from code_commit_commit.inputs import QUERY, SAMPLE_QUERY
+from code_commit_commit.query_file import QUERY, SAMPLE_QUERY
 from code_commit_workspace import (
     Git,
     NoRepository,

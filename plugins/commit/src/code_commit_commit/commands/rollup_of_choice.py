@@ -22,7 +22,7 @@ from code_commit_commit.code_choice import token_limit
 from code_commit_commit.contexts import AUTO, Contexts, InstalledContext, collect_contexts
 from code_commit_commit.current_code import paths_to_collect
 from code_commit_commit.hooks import ContextRequest, Selection
-from code_commit_commit.inputs import QUERY
+from code_commit_commit.query_file import QUERY
 from code_commit_commit.recorded_rollup import RecordedChoice
 from code_commit_commit.rollup import FOLDER, NAME, roll_up_choice
 from code_commit_commit.selected_code import SelectedCode

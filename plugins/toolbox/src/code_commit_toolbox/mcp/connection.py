@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import AsyncExitStack
 from functools import partial
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import anyio
@@ -21,7 +22,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Implementation, Tool
 
 from code_commit.plugin_api import STOP
-from code_commit_toolbox import __version__
 from code_commit_toolbox.mcp.pipes import LONGEST_LINE, pipe_transport
 from code_commit_toolbox.mcp.process import ServerProcess
 from code_commit_toolbox.mcp.replies import limit_reply
@@ -131,7 +131,7 @@ class Connection:
         return Client(
             transport,
             read_timeout_seconds=self._seconds,
-            client_info=Implementation(name="code-commit", version=__version__),
+            client_info=Implementation(name="code-commit", version=version("code-commit-toolbox")),
             cache=None,
         )
 

@@ -1,0 +1,1 @@
+"""Heron, a service with access tokens, as a provider of code-commit."""
