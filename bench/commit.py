@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cpu import least_cpu
-from harness import Command, Line, Measured, NotMeasured, code_commit, medians, report
-from installation import WITHOUT_OTHERS
+from default_installation import own_command
+from harness import Command, Line, Measured, NotMeasured, medians, report
 from project import BREAKS, MENDS, fresh_copies, make_project
 from service import answering
 
@@ -28,7 +28,7 @@ def main() -> list[Line]:
     with tempfile.TemporaryDirectory() as scratch, answering([BREAKS, MENDS]) as url:
         copies = fresh_copies(make_project(Path(scratch, "project")), Path(scratch, "copies"))
         service = {"GOOGLE_GEMINI_BASE_URL": url.removesuffix("/v1"), "HOME": scratch}
-        commit = Command([code_commit(), *WITHOUT_OTHERS], service, copies)
+        commit = Command(own_command(), service, copies)
         seconds = least_cpu(
             {
                 "stdlib": Command([sys.executable, str(STDLIB)], service, copies),

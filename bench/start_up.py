@@ -1,6 +1,6 @@
 """Start-up: the CPU of commands that call no model, against Python that does nothing.
 
-`--help` has all plugins, and the commands of a project those of the default installation.
+`--help` has all plugins, `plugins` those of the default installation.
 """
 
 from __future__ import annotations
@@ -10,40 +10,31 @@ import sys
 import tempfile
 from pathlib import Path
 
-from cpu import cpu_of, least_cpu
+from cpu import least_cpu
+from default_installation import own_command
 from harness import Command, Line, Measured, NotMeasured, code_commit, medians, report
-from installation import WITHOUT_OTHERS
-from project import MENDS, make_project
-from service import answering
 
 OTHER_DISTRIBUTIONS = 200
-OF_A_PROJECT = ("check src/answer.txt", "runs list", "runs show", "plugins")
 
 
 def main() -> list[Line]:
     """Measure and print."""
-    with tempfile.TemporaryDirectory() as folder, answering([MENDS]) as url:
-        crowd = {"PYTHONPATH": str(_crowd(Path(folder, "crowd")))}
-        project = make_project(Path(folder, "project"))
-        home = {"HOME": folder}
-        run = [code_commit(), *WITHOUT_OTHERS, "--quiet"]
-        cpu_of(
-            Command(
-                run, home | {"GOOGLE_GEMINI_BASE_URL": url.removesuffix("/v1")}, lambda: project
-            )
+    with tempfile.TemporaryDirectory() as folder:
+        crowd = {"PYTHONPATH": str(_crowd(Path(folder)))}
+        bare = [sys.executable, "-c", "pass"]
+        seconds = least_cpu(
+            {
+                "bare": Command(bare),
+                "--version": Command([code_commit(), "--version"]),
+                "plugins": Command([*own_command(), "plugins"]),
+                "bare in a crowd": Command(bare, crowd),
+                "--help in a crowd": Command([code_commit(), "--help"], crowd),
+            },
+            rounds=20,
         )
-        commands = {
-            "bare": Command([sys.executable, "-c", "pass"]),
-            "--version": Command([code_commit(), "--version"]),
-            "bare in a crowd": Command([sys.executable, "-c", "pass"], crowd),
-            "--help in a crowd": Command([code_commit(), "--help"], crowd),
-        }
-        for name in OF_A_PROJECT:
-            argv = [code_commit(), *WITHOUT_OTHERS, *name.split()]
-            commands[name] = Command(argv, home, lambda: project)
-        seconds = least_cpu(commands, rounds=15)
     lines: list[Line] = [
         Measured("--version, CPU", seconds["--version"], seconds["bare"], 1.3, "bare Python"),
+        Measured("plugins, CPU", seconds["plugins"], seconds["bare"], 8, "bare Python"),
         Measured(
             f"--help, {OTHER_DISTRIBUTIONS} other distributions, CPU",
             seconds["--help in a crowd"],
@@ -51,10 +42,6 @@ def main() -> list[Line]:
             4,
             "bare Python",
         ),
-    ]
-    lines += [
-        Measured(f"{name}, CPU", seconds[name], seconds["bare"], 8, "bare Python")
-        for name in OF_A_PROJECT
     ]
     lines.append(_against_llm())
     report("start-up", lines)
@@ -73,7 +60,6 @@ def _against_llm() -> Line:
 
 def _crowd(folder: Path) -> Path:
     """Create unrelated distributions; every fourth has entry points."""
-    folder.mkdir()
     for number in range(OTHER_DISTRIBUTIONS):
         name = f"bystander-{number}"
         information = folder / f"bystander_{number}-1.0.dist-info"
