@@ -230,12 +230,8 @@ def test_two_builds_of_a_commit_are_the_same_bytes(tmp_path: Path) -> None:
     archives = []
     for name, mask in (("one", 0o022), ("two", 0o077)):
         clone = tmp_path / name / "clone"
-        before = os.umask(mask)
-        try:
-            subprocess.run(["git", "clone", "-q", ROOT, clone], check=True)
-            build_all([], tmp_path / name / "dist", checkout=clone)
-        finally:
-            os.umask(before)
+        subprocess.run(["git", "clone", "-q", ROOT, clone], umask=mask, check=True)
+        build_all([], tmp_path / name / "dist", checkout=clone)
         built = tmp_path.joinpath(name, "dist").iterdir()
         archives.append({archive.name: archive.read_bytes() for archive in built})
     assert archives[0] == archives[1]
@@ -345,6 +341,10 @@ def test_wheels_install_from_a_folder(build, wheelhouse, environment) -> None:
     command = [environment / "bin/code-commit", "plugins", "--json"]
     listed = subprocess.run(command, cwd=environment, capture_output=True, text=True, check=False)
     assert (listed.returncode, listed.stderr) == (0, "")
+    command = [environment / "bin/code-commit", "--planning"]
+    missing = subprocess.run(command, cwd=environment, capture_output=True, text=True, check=False)
+    assert missing.returncode == 2
+    assert f'{environment / "bin/python"} -m pip install "code-commit[planner]"' in missing.stderr
 
 
 # --- imports --------------------------------------------------------------------------------------

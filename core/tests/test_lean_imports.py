@@ -26,12 +26,22 @@ def imported(statements: str) -> set[str]:
 def test_libraries_come_without_what_they_bring_for_other_uses():
     loaded = imported(f"import {USED}")
     assert {"httpx", "structlog"} <= loaded
-    assert not {"rich", "click", "pygments"} & loaded
+    assert not {"rich", "click", "pygments", "asyncio"} & loaded
+
+
+def test_prices_come_without_a_second_http_library():
+    loaded = imported(
+        "from code_commit.plugin_api import Usage, cost_of\nassert cost_of('gpt-5', Usage(1, 1))"
+    )
+    assert "genai_prices" in loaded
+    assert not {"httpx", "httpx2", "asyncio"} & loaded
 
 
 @pytest.mark.slow
 def test_what_was_left_out_can_be_imported_afterwards():
-    assert {"rich.console", "httpx"} <= imported(f"import {USED}, rich.console")
+    more = "asyncio, rich.console, structlog.stdlib"
+    statements = f"import {USED}, {more}\nassert structlog.stdlib.asyncio.sleep is asyncio.sleep"
+    assert {"asyncio", "rich.console", "httpx"} <= imported(statements)
 
 
 @pytest.mark.slow

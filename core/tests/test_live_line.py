@@ -12,7 +12,8 @@ import pytest
 from code_commit.log.json_lines import data_of
 from code_commit.log.progress import Progress
 from code_commit.plugin_api import event as events
-from code_commit.plugin_api.event import Event, Record
+from code_commit.plugin_api.event import Event
+from code_commit.plugin_api.record import Record
 from code_commit.terminal.painter import PlainPainter
 from code_commit.terminal.streams import SafeStream
 

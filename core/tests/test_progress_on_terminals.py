@@ -20,7 +20,7 @@ from code_commit_testing import Project, install_plugin
 SCRIPT = """
 import os, sys
 from code_commit.plugin_api import event as events
-from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.record import Record
 from code_commit.log.progress import Progress
 from code_commit.log.json_lines import data_of
 from code_commit.log import progress as module

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.record import Record
 from code_commit.plugin_api.run_json import (
     RunDocument,
     clock,

@@ -28,10 +28,10 @@ from code_commit.plugin_api.event import (
     MessageLogged,
     PluginFailed,
     ProcessFinished,
-    Record,
     RunFinished,
     StateEntered,
 )
+from code_commit.plugin_api.record import Record
 from code_commit.run_folder.json_text import to_json
 
 NOON = 1_700_000_000.0

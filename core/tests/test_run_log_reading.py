@@ -22,7 +22,8 @@ from code_commit.plugin_api import (
     run_folders,
 )
 from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit.plugin_api.event import CallFinished, CallStarted, Record
+from code_commit.plugin_api.event import CallFinished, CallStarted
+from code_commit.plugin_api.record import Record
 from code_commit_workspace.keys.redaction import Redactor
 
 NOON = 1_700_000_000.0

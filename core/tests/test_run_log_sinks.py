@@ -17,7 +17,8 @@ from code_commit.log.json_lines import JsonLines
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api import read_records
 from code_commit.plugin_api.errors import ExitCode, NotReady
-from code_commit.plugin_api.event import Record, StateEntered
+from code_commit.plugin_api.event import StateEntered
+from code_commit.plugin_api.record import Record
 from code_commit.threads import Worker
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.words import describe

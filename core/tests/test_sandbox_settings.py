@@ -8,7 +8,7 @@ import pytest
 
 from code_commit.config.keys import KeyStore
 from code_commit.config.loading import load_settings
-from code_commit.run.assembly import sandbox_settings
+from code_commit.run.workspace_settings import sandbox_settings
 from code_commit_workspace import Redactor, SandboxSettings
 
 USER = """

@@ -29,8 +29,8 @@ from code_commit.config.sources import KEY_FIELDS
 from code_commit.imports import import_object
 from code_commit.log.json_lines import record_fields
 from code_commit.models.resolution import HOST_FIELDS
+from code_commit.plugin_api import Record, hookspecs, run_document
 from code_commit.plugin_api import event as events
-from code_commit.plugin_api import hookspecs, run_document
 from code_commit.plugin_api.errors import ExitCode
 from code_commit.plugin_api.run import PROTECTED
 from code_commit.plugins.host import PluginHost
@@ -309,7 +309,7 @@ def test_the_page_lists_the_layers_of_import_linter() -> None:
 
 
 def test_the_envelope_of_events_matches_the_records() -> None:
-    record = events.Record(1, 0.0, "", 1, None, "message", {})
+    record = Record(1, 0.0, "", 1, None, "message", {})
     assert first_names(rows(RUN_FOLDER["Events"])) == list(record_fields(record))
 
 

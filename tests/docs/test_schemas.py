@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
+from code_commit.plugin_api import Record, run_document
 from code_commit.plugin_api import event as events
-from code_commit.plugin_api import run_document
 from code_commit_testing import Project, install_plugin
 
 REPOSITORY = Path(__file__).parents[2]
@@ -110,7 +110,7 @@ def event_schema() -> dict[str, Any]:
     """Return the schema of a line of `events.jsonl`: the envelope, and the data of each kind; other
     kinds are open.
     """
-    envelope = closed(TypeAdapter(events.Record).json_schema())
+    envelope = closed(TypeAdapter(Record).json_schema())
     data = {
         kind: (cls.__name__, closed(TypeAdapter(cls).json_schema()))
         for kind, cls in kinds().items()

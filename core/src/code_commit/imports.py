@@ -1,7 +1,9 @@
-"""Import objects by name, and libraries without their optional parts.
+"""Import objects by name, and libraries without what they do not need here.
 
 If click and rich are installed, httpx imports its command line, and structlog a renderer for
 developers. A run uses neither, and the imports would take half the time of a short run.
+genai-prices imports a second HTTP library, to update its prices, and structlog asyncio. Nothing
+here uses them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -28,6 +31,28 @@ def import_without(*modules: str) -> Iterator[None]:
     finally:
         for module in hidden:
             sys.modules.pop(module, None)
+
+
+@contextmanager
+def import_later(module: str) -> Iterator[None]:
+    """Give the imports in the block a stand-in for `module`, which is imported on first use."""
+    if module in sys.modules:
+        yield
+        return
+    stand_in = ModuleType(module)
+
+    def on_first_use(name: str) -> Any:
+        if sys.modules.get(module) is stand_in:  # in the block
+            del sys.modules[module]
+        return getattr(import_module(module), name)
+
+    stand_in.__getattr__ = on_first_use  # type: ignore[method-assign]
+    sys.modules[module] = stand_in
+    try:
+        yield
+    finally:
+        if sys.modules.get(module) is stand_in:
+            del sys.modules[module]
 
 
 def import_object(target: str) -> Any:

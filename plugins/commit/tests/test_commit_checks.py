@@ -112,3 +112,25 @@ def test_init_names_doctor(project) -> None:
     assert json.loads(project.command("init", "--no-build", "--json").stdout)["next"].startswith(
         "code-commit --query"
     )
+
+
+@pytest.mark.parametrize(
+    ("query", "settings", "check"),
+    [
+        ("word " * 2_000_000, "", "query"),
+        ("word " * 6_000_000, "", "query"),  # too large to be read first
+        ("Do it.\n", 'response_format = "nosuch"\n', "format"),
+        ("Do it.\n", "auto_commit = true\n", "commit"),
+    ],
+    ids=["long", "longer", "format", "author"],
+)
+def test_what_ends_a_run_before_its_first_call_is_a_problem(project, query, settings, check):
+    config = f"[plugins.commit]\n{settings}" if settings else ""
+    project.write({"agent-config/query.txt": query, "agent-config/config.toml": config})
+    # Without a host name, git knows no address.
+    project.git("config", "user.useConfigOnly", "true")
+    finished = project.command(environ=GEMINI)
+    assert finished.exit_code == 3
+    (line,) = checks(project, check, "--no-build", exit_code=3)
+    assert line["state"] == "problem"
+    assert f"error: {line['text']}\nhint: {line['hint']}" in finished.stderr

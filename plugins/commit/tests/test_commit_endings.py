@@ -109,7 +109,7 @@ def test_responses_that_were_never_applied_are_exit_5_without_a_word_about_chang
     finished = change(["no", "no"], "--repairs", "1")
     assert (finished.exit_code, change.project.read("a.txt")) == (5, "old\n")
     assert lines_after(finished.stderr, "no response can be applied after 2 attempts: ")[1:] == [
-        "hint: answer the model in the query, for example with --query, or try another model"
+        "hint: answer the model in the query, for example with --query or --edit, or try another model"
     ]
     assert "changed" not in change.result()
 

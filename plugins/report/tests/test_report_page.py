@@ -14,6 +14,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from code_commit.plugin_api import RunTexts
 from code_commit_testing import Reply, ScriptedServer, install_plugin
 
 
@@ -299,17 +300,16 @@ def test_a_page_is_small_and_links_to_the_files(answered):
     )
     answered.project.write({"agent-config/codeRollup.txt": code})
     answered(block("bad\n"), block("good\n"))
-    prompts = [
-        answered.project.run_folder / name for name in ("1-initial-query.txt", "2-repair-query.txt")
-    ]
-    assert all(prompt.stat().st_size > 280_000 for prompt in prompts)
+    texts = RunTexts(answered.project.run_folder)
+    prompts = ("1-initial-query.txt", "2-repair-query.txt")
+    assert all(len(texts.read(prompt)) > 280_000 for prompt in prompts)
     assert len(answered.page) < 80_000
     page = Parts(answered.page)
     assert page.text.count("line 100 of a large codebase") == 1
     assert re.search(r"\[… 5,3\d\d lines as in 1-initial-query.txt …\]", page.text)
     assert "--- FILE REPLACEMENT a.txt ---" in page.text  # what the repair adds
     linked = {link["href"] for link in page.named("a") if link["href"].startswith("./")}
-    assert {f"./{prompt.name}" for prompt in prompts} <= linked
+    assert {f"./{prompt}" for prompt in prompts} <= linked
     assert all((answered.project.run_folder / link).is_file() for link in linked)
 
 

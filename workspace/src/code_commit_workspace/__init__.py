@@ -48,6 +48,8 @@ _PUBLIC = {
     "files.whole_file": ("create_file", "replace_file"),
     "workspace": ("Workspace",),
 }
+# Old names, with the new one and the first version without the old one, which is the next minor.
+_RENAMED: dict[str, tuple[str, str]] = {}
 _MODULES = {name: module for module, names in _PUBLIC.items() for name in names}
 __all__ = ["__version__", *sorted(_MODULES)]  # noqa: PLE0604 - names all the same
 
@@ -58,6 +60,10 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("code-commit-workspace")
+    if name in _RENAMED:
+        from code_commit_workspace.renamed import current_name
+
+        name = current_name(__name__, name, _RENAMED)
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found: object = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -87,7 +87,7 @@ def setting_rows(settings: Settings, plugin_host: PluginHost) -> list[dict[str, 
     shows as it is written.
     """
     from code_commit.config.schema import HostSettings, leaves
-    from code_commit.run.assembly import settings_model
+    from code_commit.run.plugin_settings import settings_model
 
     tables = settings.model_dump(mode="json")
     texts = dict(leaves(HostSettings))

@@ -28,7 +28,7 @@ from code_commit.plugin_api.definitions import Check, CheckContext, CheckDefinit
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted, NotReady
 from code_commit.plugin_api.finish_words import FINISH_WORDS
 from code_commit.plugin_api.host import Plugin
-from code_commit.plugin_api.installation import installation
+from code_commit.plugin_api.how_to_install import installation
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import checked_result, import_code
 from code_commit.plugins.distributions import unusable_dependents

@@ -35,7 +35,7 @@ def _epilog(registry: Registry) -> str:
 
     failed = failed_plugins(registry.plugin_host)
     if DEFAULT_WORKFLOW not in registry.workflows:
-        from code_commit.plugin_api.installation import installation
+        from code_commit.plugin_api.how_to_install import installation
 
         commands = installation("code-commit-commit")
         return f"The default workflow is not installed. Install it:\n  {commands}\n{failed}"

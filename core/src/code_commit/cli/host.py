@@ -19,7 +19,6 @@ from code_commit.cli.parser import Parser
 from code_commit.cli.project_folder import project_root
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
-from code_commit.plugin_api.own_python import python_command
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.code import collect_objects, import_code, naming, noting
@@ -72,6 +71,8 @@ class CommandHost:
         if not sys.argv[0].endswith("__main__.py"):
             return sys.argv[0]
         import shlex
+
+        from code_commit.plugin_api.own_python import python_command
 
         return shlex.join(python_command("code_commit"))
 
@@ -132,7 +133,7 @@ class CommandHost:
         sandbox = SandboxSettings(mode="require", network=False, secret_prefixes=("",))
         if processes:
             from code_commit.config.own_files import require_own_files_out_of_reach
-            from code_commit.run.assembly import sandbox_settings
+            from code_commit.run.workspace_settings import sandbox_settings
 
             redactor = self.redactor
             keys = self.keys_for(redactor)
@@ -182,7 +183,7 @@ class CommandHost:
 
     def _checkpoint_limits(self) -> CheckpointLimits:
         """Return how much a checkpoint saves. `undo` works with a broken configuration, too."""
-        from code_commit.run.assembly import checkpoint_limits
+        from code_commit.run.workspace_settings import checkpoint_limits
         from code_commit_workspace import CheckpointLimits
 
         try:
@@ -251,12 +252,12 @@ class CommandHost:
         return run_invocation(invocation, self.registry, self.environ, self.out)
 
     def _secret_of(self, plugin: Plugin) -> Callable[[str], str | None]:
-        from code_commit.run.assembly import plugin_secret
+        from code_commit.run.plugin_settings import plugin_secret
 
         return plugin_secret(self.registry, self.keys_for(self.redactor).secret, plugin)
 
     def _section_of(self, plugin: Plugin) -> Any:
-        from code_commit.run.assembly import settings_model
+        from code_commit.run.plugin_settings import settings_model
 
         return self.configuration.plugin(
             plugin.name, settings_model(self.registry.plugin_host, plugin)

@@ -38,7 +38,7 @@ def models(host: CommandHost, arguments: Namespace) -> int:
     table += [(f"{name}/ANY-ID", name, "any other model of this provider") for name in services]
     host.out.table(table)
     if not services:
-        from code_commit.plugin_api.installation import installation
+        from code_commit.plugin_api.how_to_install import installation
         from code_commit.plugins.first_party import offers
 
         providers_to_install = [name for name, offer in offers().items() if "model" in offer]

@@ -110,7 +110,8 @@ class CommandOutput:
     def run_finished(self, exit_code: ExitCode, summary: str, hint: str = "") -> None:
         """Print `run.finished` for a run that did not start."""
         from code_commit.log.json_lines import JsonLines, data_of
-        from code_commit.plugin_api.event import Record, RunFinished
+        from code_commit.plugin_api.event import RunFinished
+        from code_commit.plugin_api.record import Record
 
         data = {"hint": self.redacted(hint)} if hint else {}
         end = RunFinished(

@@ -40,7 +40,7 @@ from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import CODE, collect_objects, fault_of_code, import_code, is_async
 from code_commit.plugins.host import ADDHOOKS, CHECKS, PATH_RULES, PREFIX, PluginHost
 from code_commit.plugins.registry import DEFAULT_WORKFLOW, VARIABLE_NAME, Registry
-from code_commit.run.assembly import plugin_secret, plugin_section, settings_model
+from code_commit.run.plugin_settings import plugin_secret, plugin_section, settings_model
 from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
 from code_commit_workspace.words import describe
 

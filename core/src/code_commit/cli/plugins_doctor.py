@@ -48,7 +48,8 @@ def plugins_doctor(host: CommandHost, arguments: Namespace) -> int:
     sources = discover()
     seconds = load_times(sources)
     problems = [
-        replace(problem, error=host.out.redacted(problem.error)) for problem in find_problems(host)
+        replace(problem, error=host.out.redacted(problem.error))
+        for problem in dict.fromkeys(find_problems(host))
     ]
     unsound = {(problem.plugin, problem.distribution) for problem in problems}
     rows = [

@@ -23,7 +23,8 @@ from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugins.code import import_code, naming, noting
 from code_commit.plugins.registry import Registry
-from code_commit.run.assembly import RunPlan, settings_model
+from code_commit.run.assembly import RunPlan
+from code_commit.run.plugin_settings import settings_model
 from code_commit.terminal.answers import read_answer
 from code_commit.terminal.streams import SafeStream
 from code_commit_workspace import check_private_folder

@@ -57,8 +57,8 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
             host.out.note(f"warning: {text}")
         for _ in range(count):
             STOP.check()
-            run = _run_to_undo(host, name, workspace.checkpoints)
             try:
+                run = _run_to_undo(host, name, workspace.checkpoints)
                 with STOP.hold():
                     put_back = workspace.checkpoints.undo(run, paths, force=arguments.force)
             except NotReady as error:
@@ -66,9 +66,9 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
                     raise
                 before = ", ".join(run for run, _ in undone)
                 raise NotReady(error.message, hint=f"undone before that: {before}") from error
-            undone.append((run, put_back))
+            undone.append((put_back.run, put_back))
             if not arguments.json:
-                _print(host, run, put_back)
+                _print(host, put_back.run, put_back)
     if arguments.json:
         host.out.document({
             "run": undone[-1][0],
@@ -169,14 +169,11 @@ def _commit_of(folder: Path) -> str:
     return ""
 
 
-def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str:
-    """Return the run called `name`; without a name, the latest one with changes that are there."""
-    if name:
-        run: str | None = find_run(host.root, name).name
-    else:
-        run = checkpoints.latest_change()
-    if run is None:
-        raise NotReady("nothing to undo: no run has left changes here")
-    if not checkpoints.of_run(run):
+def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str | None:
+    """Return the run called `name`; None is the latest one with changes that are there."""
+    if not name:
+        return None
+    run = find_run(host.root, name).name
+    if run not in checkpoints.runs():
         raise NotReady(f"nothing to undo: {run} changed no files")
     return run

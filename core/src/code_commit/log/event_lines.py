@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from code_commit.plugin_api.context_line import describe_context
-from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.process_end import is_build, process_ending, process_passed
+from code_commit.plugin_api.record import Record
 from code_commit.plugin_api.run_files import LOGS
 from code_commit_workspace.words import count_of, join_paths, shorten
 

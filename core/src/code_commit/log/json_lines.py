@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TextIO
 
-from code_commit.imports import import_without
+from code_commit.imports import import_later, import_without
 from code_commit.plugin_api import event as host_events
-from code_commit.plugin_api.event import Event, Record, RunFinished, RunStarted
+from code_commit.plugin_api.event import Event, RunFinished, RunStarted
+from code_commit.plugin_api.record import Record
 from code_commit.plugin_api.run_files import EVENTS
 from code_commit.run_folder.json_text import to_json
 from code_commit.run_folder.line_file import LineFile
 from code_commit.terminal.streams import SafeStream
 from code_commit_workspace import Redactor
 
-with import_without("rich"):  # for structlog's developer tracebacks
+# rich is for structlog's developer tracebacks, asyncio for loggers that are awaited.
+with import_without("rich"), import_later("asyncio"):
     import structlog
     from structlog.typing import EventDict, WrappedLogger
 

@@ -17,7 +17,7 @@ from code_commit.log.event_lines import (
     lines_beside_workflow,
     lines_of,
 )
-from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.record import Record
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent
 from code_commit.terminal.painter import LivePainter, PlainPainter
 from code_commit.terminal.screen import can_repaint, may_color

@@ -18,17 +18,17 @@ from code_commit.log.sinks import Sinks
 from code_commit.plugin_api.errors import ExitCode, NotReady
 from code_commit.plugin_api.event import (
     Event,
-    LogSink,
     MessageLogged,
     PluginFailed,
-    Record,
     RunFinished,
     RunStarted,
 )
+from code_commit.plugin_api.record import LogSink, Record
 from code_commit.plugin_api.run_files import DOCUMENT, EVENTS, LOGS, read_records
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument
 from code_commit.run_folder.json_text import json_document, to_json
 from code_commit.run_folder.output_folder import OutputFolder, counted
+from code_commit.run_folder.stored_text import StoredTexts
 from code_commit_workspace import Redactor
 from code_commit_workspace.words import describe
 
@@ -121,6 +121,9 @@ class RunLog:
         self._span = ContextVar("span", default=_ROOT_SPAN)
         self._spans = 1
         self._reported_files: set[str] = set()
+        self._prompts = StoredTexts()
+        self._inputs: dict[str, str | bytes] = {}  # that are written after the next prompt
+        self._prompts_lock = threading.Lock()
         self.late_failures: list[PluginFailed] = []
         self._has_begun = self._has_ended = False
         try:
@@ -292,6 +295,32 @@ class RunLog:
         write = self._files.replace if replaces else self._files.write
         return self._write_file(name, self._redacted(content), write)
 
+    def write_prompt(self, name: str, text: str) -> None:
+        """Write a redacted prompt. It refers to the lines that files of earlier prompts have.
+
+        Raises:
+            NotReady: it cannot be written.
+        """
+        with self._prompts_lock:
+            self._store(name, text)
+            self._store_inputs()
+
+    def keep_input(self, name: str, content: str | bytes) -> None:
+        """Write a redacted file after the next prompt, whose lines it refers to."""
+        with self._prompts_lock:
+            self._inputs[name] = content
+
+    def _store_inputs(self) -> None:
+        while self._inputs:
+            self._store(*self._inputs.popitem())
+
+    def _store(self, name: str, content: str | bytes) -> None:
+        self._prompts.store(
+            name,
+            self._redacted(content),
+            lambda name, stored: self._write_file(name, stored, self._files.write),
+        )
+
     def append(self, name: str, content: str | bytes) -> None:
         """Append to a file that `write` created. Each piece is redacted by itself.
 
@@ -371,6 +400,8 @@ class RunLog:
         with self._lock:
             self._span.set(_ROOT_SPAN)
             self._files.free_room()
+            with suppress(NotReady), self._prompts_lock:
+                self._store_inputs()
             if not self._has_ended:
                 tokens = self.document.fields["tokens"]
                 end = RunFinished(

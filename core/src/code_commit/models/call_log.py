@@ -103,7 +103,7 @@ class CallLog:
         reply = ReceivedReply(call.number, files, self._log, print_text, watch)
         self.running[call.number] = reply
         try:
-            self._log.write(files.request, request_text(call.request))
+            self._log.write_prompt(files.request, request_text(call.request))
             with self._log.nested():
                 self._log.emit(
                     CallStarted(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from code_commit.imports import import_later
 from code_commit.models.listed_models import window_of
 from code_commit.models.resolution import Service
 from code_commit.plugin_api.conversation import Completion, Finish, Request
@@ -18,7 +19,8 @@ _CUT = 0.5  # of the estimate
 
 def listed_window(model: str) -> int | None:
     """Return the window of `model` in tokens from the list of genai-prices, or None."""
-    from genai_prices import data_snapshot
+    with import_later("httpx2"), import_later("asyncio"):
+        from genai_prices import data_snapshot
 
     snapshot = data_snapshot.get_snapshot()
     try:

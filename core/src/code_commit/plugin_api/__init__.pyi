@@ -4,6 +4,7 @@ import pluggy
 from .acceptance import AcceptanceCheck as AcceptanceCheck
 from .acceptance import Submission as Submission
 from .acceptance import Verdict as Verdict
+from .api_version import API as API
 from .context_line import describe_context as describe_context
 from .conversation import Completion as Completion
 from .conversation import Finish as Finish
@@ -52,7 +53,6 @@ from .event import ChangesRefused as ChangesRefused
 from .event import ChangesUndone as ChangesUndone
 from .event import ContextChosen as ContextChosen
 from .event import Event as Event
-from .event import LogSink as LogSink
 from .event import MessageLogged as MessageLogged
 from .event import PluginFailed as PluginFailed
 from .event import ProcessFinished as ProcessFinished
@@ -60,7 +60,6 @@ from .event import ProcessStarted as ProcessStarted
 from .event import QueryRead as QueryRead
 from .event import QuestionAnswered as QuestionAnswered
 from .event import QuestionAsked as QuestionAsked
-from .event import Record as Record
 from .event import RunFinished as RunFinished
 from .event import RunStarted as RunStarted
 from .event import StateEntered as StateEntered
@@ -70,7 +69,7 @@ from .host import Output as Output
 from .host import can_repaint as can_repaint
 from .host import stdout_aside as stdout_aside
 from .host import write_stdout as write_stdout
-from .installation import installation as installation
+from .how_to_install import installation as installation
 from .own_folders import config_folder as config_folder
 from .own_python import ask_process as ask_process
 from .own_python import isolated_python as isolated_python
@@ -107,6 +106,8 @@ from .query import QueryOptions as QueryOptions
 from .query import edit_file as edit_file
 from .query import query_of_flags as query_of_flags
 from .query_flags import QUERY_FLAGS as QUERY_FLAGS
+from .record import LogSink as LogSink
+from .record import Record as Record
 from .reply import event_object as event_object
 from .reply import limit_parts as limit_parts
 from .reply import read_arguments as read_arguments
@@ -147,6 +148,7 @@ from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import duration as duration
 from .run_json import run_document as run_document
+from .run_texts import RunTexts as RunTexts
 from .service_errors import error_details as error_details
 from .service_errors import kind_of_error as kind_of_error
 from .service_errors import kind_of_status as kind_of_status

@@ -275,7 +275,10 @@ def cost_of(model: str, usage: Usage) -> float | None:
     """Return the cost of a call in USD, or None if its price or its tokens are unknown."""
     if usage.input is None or usage.output is None:
         return None
-    import genai_prices
+    from code_commit.imports import import_later
+
+    with import_later("httpx2"), import_later("asyncio"):
+        import genai_prices
 
     priced_usage = genai_prices.Usage(
         input_tokens=usage.input,

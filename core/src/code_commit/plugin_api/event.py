@@ -1,10 +1,10 @@
-"""Events of a run, and the records that wrap them. Plugins may add kinds of events."""
+"""Events of a run. Plugins may add kinds of events."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 from code_commit.plugin_api.conversation import Json
 
@@ -312,37 +312,3 @@ class MessageLogged(Event):
     kind: ClassVar[str] = "message"
     text: str
     level: Literal["info", "warning", "error"] = "info"
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """An event with its envelope: one line of `events.jsonl`.
-
-    `time` is seconds since the epoch, `data` the event's fields; `span` and `parent` give the
-    nesting."""
-
-    seq: int
-    time: float
-    run: str
-    span: int
-    parent: int | None
-    kind: str
-    data: Mapping[str, Any]
-    version: int = 1
-
-
-class LogSink(Protocol):
-    """Receives the records of a run, live or read back from `events.jsonl`.
-
-    Records are redacted. Large texts are in files of the run folder; records contain the names of
-    these files.
-
-    `runs export` creates new sinks for each run. A sink with a method `next_run()` receives all
-    runs instead: the host calls `next_run` after each run, and `close` once, at the end.
-    """
-
-    def receive(self, record: Record) -> None:
-        """Handle the next record. An exception disables this sink; the run continues."""
-
-    def close(self) -> None:
-        """Flush and release resources: the run has ended."""

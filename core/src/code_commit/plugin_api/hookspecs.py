@@ -25,8 +25,8 @@ if TYPE_CHECKING:  # only for annotations: every start imports this module
         ProviderDefinition,
         WorkflowDefinition,
     )
-    from code_commit.plugin_api.event import LogSink
     from code_commit.plugin_api.provider import ModelLayer
+    from code_commit.plugin_api.record import LogSink
     from code_commit.plugin_api.run import Ending, Run
     from code_commit_workspace import PathRule
 

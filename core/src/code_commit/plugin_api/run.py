@@ -510,6 +510,12 @@ class Run(Protocol):
         A duplicate name gets the suffix `-2`.
         """
 
+    def keep_input(self, name: str, content: str | bytes) -> None:
+        """Keep a text that the next prompt has, so that it is stored once.
+
+        The file is written after that prompt, without keys. `read_run_text` reads it.
+        """
+
     def append(self, file: Path, content: str | bytes) -> None:
         """Append to a file that `keep` wrote.
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from code_commit.plugin_api.conversation import Opaque, Part, Text, ToolCall, ToolResult
 from code_commit.plugin_api.errors import NotReady
-from code_commit.plugin_api.event import Record
+from code_commit.plugin_api.record import Record
 from code_commit.run_folder.json_array import close_arrays
 from code_commit.run_folder.json_text import read_json_lines
 from code_commit.run_folder.output_folder import output_folders, plain_name

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from code_commit.plugin_api.conversation import Usage, cost_of
-from code_commit.plugin_api.event import Record
 from code_commit.plugin_api.process_end import is_build
+from code_commit.plugin_api.record import Record
 from code_commit_workspace.words import count_of
 
 # A run that was not ready, with events of these kinds alone, did not begin.

@@ -11,28 +11,36 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # these take long to import
-    pass
+from code_commit.plugin_api.api_version import API
 
 GROUP = "code_commit"
 PATH_RULES_GROUP = "code_commit.path_rules"
 GROUPS = frozenset({GROUP, PATH_RULES_GROUP})
 _ENTRY = re.compile(rb"^\s*([^=#;\[\s][^=]*?)\s*=\s*([^#\s]+)", re.MULTILINE)
 _FIELD = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+# An unconditional requirement of the host with a lower bound, and the bound's first two numbers.
+_NEEDED = re.compile(
+    r"^Requires-Dist:[ \t]*"
+    r"(code[-_.]+commit(?![-_.]*\w)[^;\n]*?[>~=]=[ \t]*(\d+)(?:\.(\d+))?[^;\n]*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SECTION = re.compile(rb"^\s*\[([^\]]+)\]\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class PluginSource:
-    """An entry point: `value` is `"package.module"` or `"package.module:object"`."""
+    """An entry point: `value` is `"package.module"` or `"package.module:object"`.
+
+    `newer_host` is the requirement of its distribution if that asks for a newer API than this one.
+    """
 
     name: str
     distribution: str
     version: str
     group: str
     value: str
+    newer_host: str = ""
 
     @property
     def guards_paths(self) -> bool:
@@ -51,16 +59,21 @@ def discover(path: Sequence[str] | None = None) -> tuple[PluginSource, ...]:
     plugin_sources: set[PluginSource] = set()
     seen: set[str] = set()
     for folder in dict.fromkeys(path):
-        for distribution, version, text in _in_folder(folder or "."):
+        for distribution, version, newer_host, text in _in_folder(folder or "."):
             normal_name = re.sub(r"[-_.]+", "-", distribution).lower()
             if normal_name not in seen:
                 seen.add(normal_name)
-                plugin_sources.update(_sources(distribution, version, text))
+                plugin_sources.update(
+                    PluginSource(name, distribution, version, group, value, newer_host)
+                    for name, group, value in _entry_points(text)
+                )
     return tuple(sorted(plugin_sources))
 
 
-def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
-    """Yield the name and version of each distribution in `folder`, and its entry points."""
+def _in_folder(folder: str) -> Iterator[tuple[str, str, str, bytes]]:
+    """Yield the name and version of each distribution in `folder`, its requirement of a newer host,
+    and its entry points.
+    """
     try:
         names = sorted(
             entry.name
@@ -77,12 +90,13 @@ def _in_folder(folder: str) -> Iterator[tuple[str, str, bytes]]:
         except OSError:
             continue  # most distributions have none
         if GROUP.encode() in text:
-            distribution, version = _name_and_version(metadata_folder)
-            yield distribution, version, text
+            header = _header(metadata_folder)
+            distribution, version = _name_and_version(metadata_folder, header)
+            yield distribution, version, _newer_host(header), text
 
 
-def _name_and_version(metadata_folder: str) -> tuple[str, str]:
-    fields = dict(_FIELD.findall(_header(metadata_folder)))
+def _name_and_version(metadata_folder: str, header: str) -> tuple[str, str]:
+    fields = dict(_FIELD.findall(header))
     folder_name = metadata_folder.rpartition("/")[2]
     name, _, version = folder_name.rpartition(".")[0].partition("-")
     return fields.get("Name", name), fields.get("Version", version)
@@ -100,7 +114,16 @@ def _header(metadata_folder: str) -> str:
     return ""
 
 
-def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSource]:
+def _newer_host(header: str) -> str:
+    """Return the requirement of a newer API; empty if there is none."""
+    for requirement, major, minor in _NEEDED.findall(header):
+        if (int(major), int(minor or 0)) > API:
+            return str(requirement)
+    return ""
+
+
+def _entry_points(text: bytes) -> Iterable[tuple[str, str, str]]:
+    """Yield the name, group and value of each entry point of the host's groups."""
     sections = _SECTION.split(text)
     for title, body in zip(sections[1::2], sections[2::2], strict=True):
         group = title.strip().decode("utf-8", "replace")
@@ -108,4 +131,4 @@ def _sources(distribution: str, version: str, text: bytes) -> Iterable[PluginSou
             continue
         for entry in _ENTRY.findall(body):
             name, value = (part.decode("utf-8", "replace") for part in entry)
-            yield PluginSource(name, distribution, version, group=group, value=value)
+            yield name, group, value

@@ -79,6 +79,11 @@ def required_hosts(distribution: Distribution) -> Iterator[Requirement | str]:
             yield text
 
 
+def fault_of_version(requirement: Requirement) -> str:
+    """Return the error for a requirement that this host does not meet."""
+    return f"it needs code-commit {requirement.specifier}, and {__version__} is installed"
+
+
 def wrong_groups(distribution: Distribution) -> list[str]:
     """Return the entry point groups that look like the host's."""
     groups = {entry.group for entry in distribution.entry_points}
@@ -90,11 +95,11 @@ def _faults_of(distribution: Distribution) -> Iterator[tuple[str, str]]:
         if isinstance(requirement, str):
             yield "version", f"its requirement {requirement!r} is malformed"
             continue
-        marker, specifier = requirement.marker, requirement.specifier
-        if specifier.contains(__version__, prereleases=True):
+        marker = requirement.marker
+        if requirement.specifier.contains(__version__, prereleases=True):
             continue
         if marker is None or marker.evaluate({"extra": ""}):
-            yield "version", f"it needs code-commit {specifier}, and {__version__} is installed"
+            yield "version", fault_of_version(requirement)
     for group in wrong_groups(distribution):
         similar = PATH_RULES_GROUP if "rule" in group else GROUP
         suggestion = did_you_mean(group, [similar])

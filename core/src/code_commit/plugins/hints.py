@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from code_commit.plugin_api.installation import installation
+from code_commit.plugin_api.how_to_install import installation
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import discover
 from code_commit.plugins.registry import Kind, Registry

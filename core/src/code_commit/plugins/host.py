@@ -206,6 +206,9 @@ class PluginHost:
 
     def _load(self, source: PluginSource) -> None:
         STOP.check()
+        if source.newer_host:
+            self._reject_newer(source)
+            return
         with STOP.saying(interrupted_while_loading(source)):
             try:
                 code: object = import_object(source.value)
@@ -230,6 +233,17 @@ class PluginHost:
                 code=code,
             )
         )
+
+    def _reject_newer(self, source: PluginSource) -> None:
+        from packaging.requirements import InvalidRequirement, Requirement
+
+        from code_commit.plugins.distributions import fault_of_version
+
+        try:
+            fault = fault_of_version(Requirement(source.newer_host))
+        except InvalidRequirement:
+            fault = f"its requirement {source.newer_host!r} is malformed"
+        self.reject(source, "version", fault)
 
     def _declare(self, plugin: Plugin) -> None:
         try:

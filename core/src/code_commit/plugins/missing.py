@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from code_commit.plugin_api.errors import UsageError
 from code_commit.plugin_api.host import PluginFailure
-from code_commit.plugin_api.installation import installation
+from code_commit.plugin_api.how_to_install import installation
 from code_commit.plugins import first_party
 from code_commit.plugins.host import PluginHost
 from code_commit.plugins.registry import Kind, Registry

@@ -14,26 +14,25 @@ from typing import Any, TextIO
 from code_commit.config.keys import KeyStore
 from code_commit.config.loading import Settings
 from code_commit.config.own_files import require_own_files_out_of_reach
-from code_commit.config.sources import PREFIX
 from code_commit.log.run_log import RunLog
 from code_commit.models.call_log import CallLog
 from code_commit.models.chain import Models
 from code_commit.models.limits import Budget
 from code_commit.models.resolution import Services
 from code_commit.plugin_api.definitions import WorkflowDefinition
-from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, Repository
 from code_commit.plugin_api.run import PROTECTED
-from code_commit.plugins.code import PYDANTIC, collect_objects, import_target
+from code_commit.plugins.code import collect_objects
 from code_commit.plugins.host import ACCEPTANCE, PATH_RULES, PluginHost
 from code_commit.plugins.registry import Registry
+from code_commit.run.plugin_settings import plugin_secret, plugin_section
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.ptrace import disable_ptrace
-from code_commit_workspace import CheckpointLimits, Redactor, SandboxSettings, Workspace
+from code_commit.run.workspace_settings import checkpoint_limits, sandbox_settings
+from code_commit_workspace import Redactor, Workspace
 
 _SINKS = "code_commit_log_sinks"
 _LAYERS = "code_commit_model_layers"
-_Secret = Callable[[str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,30 +99,6 @@ def _repository(plan: RunPlan) -> Repository:
     if any(getattr(plan.options, name, False) for name in plan.workflow.no_repository):
         return "private"
     return "required"
-
-
-def checkpoint_limits(settings: Settings) -> CheckpointLimits:
-    """Return how much a checkpoint saves."""
-    return CheckpointLimits(settings.checkpoints.max_file, settings.checkpoints.max_total)
-
-
-def sandbox_settings(
-    settings: Settings,
-    keys: KeyStore,
-    variables: frozenset[str],
-) -> SandboxSettings:
-    """Return the sandbox of a project's processes. `variables` hold keys and plugins' secrets."""
-    return SandboxSettings(
-        mode=settings.sandbox.mode,
-        network=settings.sandbox.network,
-        hidden=keys.files_elsewhere(),
-        read_only=("logs",),
-        writable=tuple(settings.sandbox.writable),
-        readable=tuple(settings.sandbox.readable),
-        secret_variables=variables | keys.variables_with_keys(),
-        secret_prefixes=(PREFIX,),
-        output_limit=settings.build.output_limit,
-    )
 
 
 def open_log(
@@ -216,40 +191,6 @@ def _add_sinks(
     for plugin, sink in sinks:
         log.add_sink(plugin.distribution, sink, plugin=plugin.name)
     return bool(sinks)
-
-
-def plugin_secret(registry: Registry, value_of: _Secret, plugin: Plugin) -> _Secret:
-    """Return the function that gives `plugin` only the secrets that it declares."""
-
-    def secret(name: str, /) -> str | None:
-        if name not in registry.secrets.get(plugin.name, ()):
-            raise NotReady(
-                f"the plugin {plugin.name} of {plugin.distribution} asked for the secret {name!r}, "
-                "which it does not declare",
-                hint="this is a bug in its plugin: code_commit_secrets must declare it",
-            )
-        return value_of(name)
-
-    return secret
-
-
-def plugin_section(settings: Settings, plugin_host: PluginHost, plugin: Plugin) -> Any:
-    """Return the validated section of `plugin`, or None if it has no settings."""
-    return settings.plugin(plugin.name, settings_model(plugin_host, plugin))
-
-
-def settings_model(plugin_host: PluginHost, plugin: Plugin) -> type[Any] | None:
-    """Return the pydantic model of a plugin's section, or None for a plugin without settings."""
-    for _, target in plugin_host.collect("code_commit_settings", only=plugin):
-        if target:
-            try:
-                model: type[Any] = import_target("code_commit_settings", target, PYDANTIC)
-            except UsageError as error:
-                raise NotReady(
-                    f"the settings of {plugin.distribution} are broken: {error}"
-                ) from error
-            return model
-    return None
 
 
 def _collect_guards(

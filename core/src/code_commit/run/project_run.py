@@ -371,6 +371,10 @@ class ProjectRun:
         """Write a file into the run folder, without keys."""
         return self.log.write(self.log.reserve(name), content)
 
+    def keep_input(self, name: str, content: str | bytes) -> None:
+        """Write a file into the run folder after the next prompt, which has this text."""
+        self.log.keep_input(self.log.reserve(name), content)
+
     def append(self, file: Path, content: str | bytes) -> None:
         """Append to a file that `keep` wrote, without keys."""
         self.log.append(file.name, content)
@@ -470,8 +474,7 @@ class ProjectRun:
         `saves` labels the second one.
         """
         if self.writes:
-            self.changes.look()
-            self.changes.before_process = self.changes.latest
+            self.changes.look_before_process()
         log = self.folder / self.log.reserve(numbered(self.models.log.last_number, name))
         sandbox = self.workspace.sandbox_in_use
         if warning := self.workspace.sandbox_warning():

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Submission, Verdict, count_of
-from code_commit_acceptance.file_change import FileChange
 from code_commit_workspace import normalise_path
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run
+    from code_commit_acceptance.file_change import FileChange
     from code_commit_acceptance.settings import AcceptanceSettings
     from code_commit_acceptance.signals import Signal
 
@@ -76,6 +76,8 @@ class Checks:
 
     def _changes(self, run: Run, submission: Submission) -> list[FileChange]:
         if self._read is None or self._read[0] is not submission:
+            from code_commit_acceptance.file_change import FileChange
+
             originals = submission.originals
             if originals is None:
                 originals = run.originals([change.path for change in submission.changes])

@@ -5,10 +5,11 @@ They look at the build, and at the code for the model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from code_commit.plugin_api import (
     Check,
@@ -16,6 +17,7 @@ from code_commit.plugin_api import (
     Host,
     Message,
     NotReady,
+    PromptPart,
     PromptSize,
     Request,
     RolledUp,
@@ -43,6 +45,8 @@ from code_commit_commit.current_code import (
     describe_difference,
     new_files,
 )
+from code_commit_commit.formats import require_known_format
+from code_commit_commit.git_commit import require_can_commit
 from code_commit_commit.inputs import FRESH, require_build
 from code_commit_commit.prompts import Context, PromptOrder, initial_prompt
 from code_commit_commit.query_file import QUERY, is_sample
@@ -51,13 +55,14 @@ from code_commit_commit.recorded_rollup import (
     rollup_patterns,
 )
 from code_commit_commit.window import (
+    LARGE,
     PromptTooLong,
     RequireFit,
     code_part,
     require_file_fits,
     require_fit_of,
 )
-from code_commit_workspace import Workspace
+from code_commit_workspace import Git, NextCommit, Workspace
 
 if TYPE_CHECKING:
     from code_commit_commit.settings import CommitSettings
@@ -65,9 +70,14 @@ if TYPE_CHECKING:
 _REPLY = 10_000  # tokens, for the price
 
 
-def check_query(host: Host, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001 - a check
-    """Check the query of a run without `--query` and `--query-file`."""
+def check_query(host: Host, context: CheckContext) -> Iterator[Check]:
+    """Check the query of a run that gets none on the command line.
+
+    Raises:
+        PromptTooLong: it is longer than the model's window.
+    """
     with host.workspace() as workspace:
+        require_file_fits(workspace.tree, QUERY, require_fit_of(context), is_code=False)
         try:
             query = read_text(workspace.tree, QUERY)
         except NotReady as error:
@@ -79,7 +89,38 @@ def check_query(host: Host, context: CheckContext) -> Iterator[Check]:  # noqa: 
     elif is_sample(query):
         yield Check("ok", f"the sample text in {QUERY}, so a run needs --query or --query-file")
     else:
+        part = PromptPart.of("the query", query)
+        require_fit_of(context)(PromptSize(part.tokens, [part]))
         yield Check("ok", f"{count_of(len(query.split()), 'word')} in {QUERY}")
+
+
+def check_format(host: Host, context: CheckContext) -> Iterable[Check]:  # noqa: ARG001 - a check
+    """Check the setting `response_format`, without a line if it is right.
+
+    Raises:
+        NotReady: no plugin offers it.
+    """
+    require_known_format(host)
+    return ()
+
+
+def check_commit(host: Host, context: CheckContext) -> Iterable[Check]:  # noqa: ARG001 - a check
+    """Check that git can commit if the setting `auto_commit` is on, without a line if it can.
+
+    Raises:
+        NotReady: it cannot.
+    """
+    settings = host.settings()
+    if settings.auto_commit:
+        with host.workspace() as workspace:
+            top = Path(workspace.git.top())
+            git = partial(_git, workspace.git, top)
+            require_can_commit(NextCommit(git, host.root, top, hooks=settings.commit_hooks))
+    return ()
+
+
+def _git(git: Git, top: Path, *arguments: str, **options: Any) -> bytes:
+    return git.run(("-C", str(top), *arguments), **options)
 
 
 def check_build(host: Host, context: CheckContext) -> Iterator[Check]:
@@ -133,6 +174,7 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
     selecting = _selecting_context(host, settings.context)
     limit = token_limit(settings.context_tokens, context.window)
     with host.workspace() as workspace:
+        query = _query_of(workspace)
         if settings.context not in {AUTO, ALL}:
             yield from _selection(settings.context, limit, context)
             return
@@ -147,7 +189,7 @@ def check_rollup(host: Host, context: CheckContext) -> Iterator[Check]:
                 require_fit,
                 counts_all=counts_all,
             )
-            size = _prompt_size(code.text, settings.prompt_order)
+            size = _prompt_size(code.text, settings.prompt_order, query)
             require_fit(size)
         except PromptTooLong as error:
             if counts_all or not is_ours:
@@ -184,9 +226,20 @@ def _selection(name: str, limit: int, context: CheckContext, why: str = "") -> I
     yield _size(size.tokens + limit, context.model, context.window)
 
 
-def _prompt_size(code: str, order: PromptOrder) -> PromptSize:
-    """Return the size of an initial prompt with an empty query."""
-    prompt = initial_prompt(Context("", code), order)
+def _query_of(workspace: Workspace) -> str:
+    """Return the query of a run that gets none on the command line; empty if it has none."""
+    if workspace.tree.size(QUERY) > LARGE:
+        return ""  # its own check says that it does not fit
+    try:
+        query = read_text(workspace.tree, QUERY) or ""
+    except NotReady:
+        return ""
+    return "" if is_sample(query) else query
+
+
+def _prompt_size(code: str, order: PromptOrder, query: str = "") -> PromptSize:
+    """Return the size of an initial prompt."""
+    prompt = initial_prompt(Context(query, code), order)
     request = Request((Message("user", tuple(map(Text, prompt))),))
     return PromptSize.of(request, (code_part(code),))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from code_commit_commit.response import TooManyFiles, parse_changes, watch_respo
 from code_commit_commit.seen_files import HEADER
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import Run, Tree, Watch
+    from code_commit.plugin_api import Host, Run, Tree, Watch
 
 FILES = "files"
 EDITS = "edits"
@@ -106,13 +106,37 @@ def choose_format(run: Run, codebase: str) -> ChosenFormat:
         name = _name_for(run, codebase, formats)
     if name in formats:
         return formats[name]
-    message = f"there is no response format {name!r}{did_you_mean(name, [AUTO, *formats])}"
-    hint = f"installed: {', '.join([AUTO, *formats])}"
+    if run.options.format is not None:
+        message, hint = _unknown(name, formats)
+        raise UsageError(message, hint=hint)
+    raise _unknown_in_settings(name, formats)
+
+
+def require_known_format(host: Host) -> None:
+    """Check the format of the settings for `code-commit doctor`.
+
+    Raises:
+        NotReady: it is not installed.
+    """
+    name = host.settings().response_format
+    names = [FILES]
+    names += [item.name for _, item in host.collect(_HOOK) if not _problem(item)]
+    if name not in {AUTO, *names}:
+        raise _unknown_in_settings(name, names)
+
+
+def _unknown_in_settings(name: str, installed: Iterable[str]) -> NotReady:
+    message, hint = _unknown(name, installed)
+    return NotReady(f"response_format in [plugins.commit]: {message}", hint=hint)
+
+
+def _unknown(name: str, installed: Iterable[str]) -> tuple[str, str]:
+    """Return the message and the hint of the error for a format that is not installed."""
+    names = [AUTO, *installed]
+    hint = f"installed: {', '.join(names)}"
     if name == EDITS:
         hint += f"; for {EDITS}: {installation(EDITS_OWNER)}"
-    if run.options.format is not None:
-        raise UsageError(message, hint=hint)
-    raise NotReady(f"response_format in [plugins.commit]: {message}", hint=hint)
+    return f"there is no response format {name!r}{did_you_mean(name, names)}", hint
 
 
 def _name_for(run: Run, codebase: str, formats: Mapping[str, ChosenFormat]) -> str:

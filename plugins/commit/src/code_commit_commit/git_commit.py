@@ -30,6 +30,24 @@ _AUTHOR = (
 )
 
 
+def require_can_commit(next_commit: NextCommit) -> Sequence[StatusEntry]:
+    """Check that git could commit, and return what differs from the last commit.
+
+    Raises:
+        NotReady: it could not.
+    """
+    next_commit.require_settled()
+    if reason := next_commit.unknown_author():
+        raise NotReady(f"git has no name or address for commits: {reason}", hint=_AUTHOR)
+    entries = next_commit.status()
+    if unmerged := [entry.path for entry in entries if entry.unmerged]:
+        raise NotReady(
+            f"not merged yet: {join_paths(unmerged)}",
+            hint="resolve the conflicts, then `git add` them",
+        )
+    return entries
+
+
 class GitCommit:
     """The commit at the end of a run, with the `message` that it has by then.
 
@@ -44,16 +62,7 @@ class GitCommit:
         self._message = message
         self._hooks: bool = run.settings.commit_hooks
         self._next = NextCommit(self._git, run.root, run.repository_root, hooks=self._hooks)
-        self._next.require_settled()
-        if reason := self._next.unknown_author():
-            raise NotReady(f"git has no name or address for commits: {reason}", hint=_AUTHOR)
-        before = self._next.status()
-        if unmerged := [entry.path for entry in before if entry.unmerged]:
-            raise NotReady(
-                f"not merged yet: {join_paths(unmerged)}",
-                hint="resolve the conflicts, then `git add` them",
-            )
-        self._before = frozenset(entry.path for entry in before)
+        self._before = frozenset(entry.path for entry in require_can_commit(self._next))
         if skipped := self._next.skipped():
             text = (
                 f"the commit will skip {join_paths(skipped)}: commit_hooks is off in "

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @hookimpl
 def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
     """Declare the hooks of the workflow, so that a misspelled implementation is an error."""
-    from code_commit_commit import hookspecs
+    from code_commit_commit import hooks
 
-    pluginmanager.add_hookspecs(hookspecs)
+    pluginmanager.add_hookspecs(hooks)
 
 
 @hookimpl
@@ -119,6 +119,8 @@ def code_commit_checks() -> list[CheckDefinition]:
     return [
         CheckDefinition("build.sh", "code_commit_commit.checks:check_build"),
         CheckDefinition("query", "code_commit_commit.checks:check_query"),
+        CheckDefinition("format", "code_commit_commit.checks:check_format"),
+        CheckDefinition("commit", "code_commit_commit.checks:check_commit"),
         CheckDefinition("rollup", "code_commit_commit.checks:check_rollup"),
     ]
 

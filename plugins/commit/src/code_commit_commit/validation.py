@@ -42,7 +42,9 @@ _MOST_LINES = 20  # of a response in words
 _LONGEST_LINE = 400  # characters of one
 _HINT_TOO_LONG = "raise max_tokens in the provider's config, or ask for a smaller change"
 _HINT_TOO_MANY = "ask for a smaller change, or raise max_files in the configuration"
-_HINT_WORDS = "answer the model in the query, for example with --query, or try another model"
+_HINT_WORDS = (
+    "answer the model in the query, for example with --query or --edit, or try another model"
+)
 _HINT_UNSEEN = (
     'add the file with `code-commit rollup`, or set unseen_file = "allow" in [plugins.commit]'
 )

@@ -150,7 +150,7 @@ def _keep_inputs(run: Run, start: Beginning) -> None:
         from code_commit_commit.edited_query import forget_edited_query
 
         forget_edited_query(run)  # the run folder has it now
-    run.keep("input-codeRollup.txt", start.context.codebase)
+    run.keep_input("input-codeRollup.txt", start.context.codebase)
     if start.response_format.name != FILES:
         run.keep("input-format.txt", f"{start.response_format.name}\n")
 

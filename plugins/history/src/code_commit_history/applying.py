@@ -13,7 +13,15 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from code_commit.plugin_api import Host, NotReady, Tree, join_paths, open_run_file, read_records
+from code_commit.plugin_api import (
+    Host,
+    NotReady,
+    RunTexts,
+    Tree,
+    join_paths,
+    open_run_file,
+    read_records,
+)
 from code_commit_history.choice import flags_of_code, recorded_format
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.recording import require_whole
@@ -100,9 +108,9 @@ def _changed_files(recorded: PastRun, workspace: Workspace, redact: Redact) -> I
         NotReady: the run folder lacks the inputs of the run.
     """
     try:
-        with open_run_file(recorded.folder, _CODE) as file, open_run_file(recorded.folder, _QUERY):
-            code = file.read()
-    except OSError as error:
+        with open_run_file(recorded.folder, _QUERY):
+            code = RunTexts(recorded.folder).read(_CODE)
+    except (OSError, ValueError) as error:
         raise NotReady(f"{recorded.run} lacks a file that `apply` needs: {error}") from error
     seen = _compare(code, workspace.tree, redact)
     started = 0.0

@@ -21,6 +21,7 @@ from code_commit.plugin_api import (
     ProviderErrorKind,
     ProviderFailed,
     Record,
+    RunTexts,
     Text,
     Usage,
     count_of,
@@ -157,15 +158,16 @@ def load_recording(folder: Path) -> Recording:
     Raises:
         NotReady: a file is missing or invalid.
     """
-    requests: dict[int, str] = {}  # by the number of the call
+    prompts: dict[int, str] = {}  # by the number of the call
+    texts = RunTexts(folder)
     calls: list[RecordedCall] = []
     arrivals: list[int] = []
     try:
         for record in read_records(folder / "events.jsonl"):
             if record.kind == "call.started":
-                requests[record.data["number"]] = record.data["request"]
+                prompts[record.data["number"]] = texts.read(record.data["request"]).decode()
             elif record.kind == "call.finished":
-                calls.append(_recorded_call(folder, requests[record.data["number"]], record))
+                calls.append(_recorded_call(folder, prompts[record.data["number"]], record))
             elif record.kind == "call.arrived":
                 arrivals.append(record.data["number"])
         calls.sort(key=lambda recorded: recorded.number)
@@ -174,9 +176,8 @@ def load_recording(folder: Path) -> Recording:
     return Recording(folder.name, tuple(calls), tuple(arrivals))
 
 
-def _recorded_call(folder: Path, request: str, record: Record) -> RecordedCall:
+def _recorded_call(folder: Path, prompt: str, record: Record) -> RecordedCall:
     data = record.data
-    prompt = _text(folder, request)
     if data["error"]:
         return RecordedCall(
             data["number"],

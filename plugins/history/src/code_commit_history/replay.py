@@ -26,8 +26,8 @@ from code_commit.plugin_api import (
     Interrupted,
     Invocation,
     NotReady,
+    RunTexts,
     count_of,
-    open_run_file,
     shorten,
 )
 from code_commit_history.changes import whole_change
@@ -186,9 +186,10 @@ def _copy_inputs(host: Host, recorded: PastRun, scratch: Path) -> None:
     """
     for name in _configuration(host.root):
         shutil.copyfile(host.root / _CONFIG / name, scratch / _CONFIG / name)
+    texts = RunTexts(recorded.folder)
     for name in _INPUTS:
-        with suppress(OSError), open_run_file(recorded.folder, f"input-{name}") as file:
-            (scratch / _CONFIG / name).write_bytes(file.read())
+        with suppress(OSError):
+            (scratch / _CONFIG / name).write_bytes(texts.read(f"input-{name}"))
     if choice := recorded_choice(recorded.folder):
         rollup = (scratch / _CONFIG / "codeRollup.txt").read_bytes()
         (scratch / _MANIFEST).write_text(json.dumps(manifest_of(choice, rollup)), "utf-8")
@@ -307,11 +308,7 @@ def _compare_in_order(
 
 def _prompt(recorded: PastRun, again: PastRun, old: str, new: str) -> str:
     try:
-        with (
-            open_run_file(recorded.folder, old) as old_file,
-            open_run_file(again.folder, new) as new_file,
-        ):
-            same = old_file.read() == new_file.read()
+        same = RunTexts(recorded.folder).read(old) == RunTexts(again.folder).read(new)
     except (OSError, ValueError):
         return "missing"
     return "as recorded" if same else f"differs, see {new}"

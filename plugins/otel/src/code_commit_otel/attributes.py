@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from code_commit.plugin_api import is_build, open_run_file, process_passed
+from code_commit.plugin_api import RunTexts, is_build, process_passed
 
 Attributes = dict[str, str | int | float | bool | Sequence[str]]
 Data = Mapping[str, Any]
@@ -169,8 +169,7 @@ def _read(folder: Path, name: object) -> str | None:
     if not isinstance(name, str):
         return None
     try:
-        with open_run_file(folder, name) as file:
-            content = file.read(_LARGEST)
+        content = RunTexts(folder).read(name)[:_LARGEST]
     except (OSError, ValueError):
         return None
     return content.decode("utf-8", "replace")

@@ -21,13 +21,13 @@ from jinja2 import (
 )
 from markupsafe import Markup
 
-from code_commit.plugin_api import LARGEST_DIFF, Usage, cost_of, count_of, duration
+from code_commit.plugin_api import LARGEST_DIFF, RunTexts, Usage, cost_of, count_of, duration
 from code_commit_report.build_output import OutputLine, read_output
 from code_commit_report.coloring import Colors
 from code_commit_report.contents import Contents
 from code_commit_report.diff_view import FILES, FileDiff, file_diffs
 from code_commit_report.run_view import RunView
-from code_commit_report.text import Shown, read_new, read_shown, visible
+from code_commit_report.text import Shown, read_prompt, read_shown, visible
 from code_commit_report.timeline import Bar, bars, ticks
 from code_commit_report.views import CallView, ChangeView, ProcessView
 
@@ -47,10 +47,8 @@ class Texts:
 
     def prompt(self, call: CallView) -> Shown | None:
         """Return the prompt, without the parts that the previous prompt also has."""
-        earlier = [before for before in self.calls if before.number < call.number]
-        if not earlier:
-            return read_shown(self.folder, call.request, self.limit)
-        return read_new(self.folder, call.request, earlier[-1].request, self.limit)
+        earlier = [before.request for before in self.calls if before.number < call.number]
+        return read_prompt(self._texts, call.request, self.limit, *earlier[-1:])
 
     def response(self, call: CallView) -> Shown | None:
         """Return the response; for a failed call, the part that arrived."""
@@ -77,6 +75,10 @@ class Texts:
         if shown is None:
             return []
         return file_diffs(shown.text, self._contents, self.colors)
+
+    @cached_property
+    def _texts(self) -> RunTexts:
+        return RunTexts(self.folder)
 
     @cached_property
     def _contents(self) -> Contents:

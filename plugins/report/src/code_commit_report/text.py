@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
-from code_commit.plugin_api import count_of, open_run_file, printable
+from code_commit.plugin_api import RunTexts, count_of, open_run_file, printable
 
 _LARGEST_PROMPT = 4 * 1024 * 1024  # bytes; a larger one is not compared with the previous one
 _REPEATED = 1000  # characters; a shorter repetition is shown
@@ -52,28 +53,36 @@ def read_shown(folder: Path, name: str | None, limit: int) -> Shown | None:
             tail = file.read(half)
     except (OSError, ValueError):
         return None
+    return _head_and_tail(head, tail, size)
+
+
+def read_prompt(texts: RunTexts, name: str, limit: int, earlier: str = "") -> Shown | None:
+    """Read at most `limit` characters of a prompt; None without such a file.
+
+    Parts that the prompt `earlier` also has are left out.
+    """
+    try:
+        prompt = texts.read(name)
+    except (OSError, ValueError):
+        return None
+    before = b""
+    with suppress(OSError, ValueError):
+        before = texts.read(earlier)
+    if before and max(len(prompt), len(before)) <= _LARGEST_PROMPT:
+        text = prompt.decode("utf-8", "replace")
+        prompt = without_repetitions(text, before.decode("utf-8", "replace"), earlier).encode()
+    if len(prompt) <= limit:
+        return Shown(prompt.decode("utf-8", "replace"))
+    half = limit // 2
+    return _head_and_tail(prompt[:half], prompt[-half:], len(prompt))
+
+
+def _head_and_tail(head: bytes, tail: bytes, size: int) -> Shown:
     return Shown(
         head=head.decode("utf-8", "replace"),
         tail=tail.decode("utf-8", "replace"),
-        left_out=size - 2 * half,
+        left_out=size - len(head) - len(tail),
     )
-
-
-def read_new(folder: Path, name: str, earlier: str, limit: int) -> Shown | None:
-    """Read the parts of the prompt `name` that the prompt `earlier` does not have.
-
-    They are at most `limit` characters.
-    """
-    prompt = read_shown(folder, name, _LARGEST_PROMPT)
-    before = read_shown(folder, earlier, _LARGEST_PROMPT)
-    if not prompt or not before or prompt.left_out or before.left_out:
-        return read_shown(folder, name, limit)
-    text = without_repetitions(prompt.head, before.head, earlier)
-    if len(text) <= limit:
-        return Shown(text)
-    half = limit // 2
-    left_out = text[half:-half].encode()
-    return Shown(text[:half], text[-half:], len(left_out))
 
 
 def without_repetitions(text: str, earlier: str, name: str) -> str:

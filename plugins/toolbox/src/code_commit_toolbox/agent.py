@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from code_commit.plugin_api import (
     Completion,
@@ -54,6 +55,7 @@ def run_agent(
     shared: str = "",
     system: str = "",
     history: Sequence[Message] = (),
+    transcript: Path | None = None,
     limits: AgentLimits | None = None,
     label: str = "agent",
     on_turn: Callable[[Turn], None] | None = None,
@@ -65,10 +67,12 @@ def run_agent(
     The calls of a reply run in order and are answered in one message. The loop ends when
     `final_output` is called, when a reply has no call, or for another reason in `End`. `history` is
     a conversation to continue, from an earlier result or a transcript; with an empty `prompt`, the
-    model only continues. `shared` is text before the prompt with which other conversations with the
-    same `system` and tools begin, too, so that services read it from their caches. `label` names
-    the calls and the transcript in the run folder. `on_text` gets the text of each reply before its
-    calls run, `on_call` and `on_turn` get finished calls and turns; all are unredacted.
+    model only continues. `transcript` is a file of this run that has `history`: the conversation is
+    added to it, instead of a copy in a new file. `shared` is text before the prompt with which
+    other conversations with the same `system` and tools begin, too, so that services read it from
+    their caches. `label` names the calls and the transcript in the run folder. `on_text` gets the
+    text of each reply before its calls run, `on_call` and `on_turn` get finished calls and turns;
+    all are unredacted.
 
     Raises:
         NotReady: a tool in `allow` does not exist.
@@ -77,7 +81,18 @@ def run_agent(
     """
     tools = toolbox.only(allow)
     limits = limits or AgentLimits.of(toolbox.settings)
-    transcript = Transcript(run, label=label, model=model.name, system=system, tools=list(tools))
+    earlier = answered(history)
+    recording = Transcript(
+        run,
+        label=label,
+        model=model.name,
+        system=system,
+        tools=list(tools),
+        continues=transcript,
+        length=len(earlier),
+    )
+    if not transcript:
+        recording.add(*earlier)
     agent = _Agent(
         run=run,
         model=model,
@@ -85,15 +100,17 @@ def run_agent(
         system=system,
         limits=limits,
         label=label,
-        transcript=transcript,
+        transcript=recording,
         output_limit=toolbox.settings.output_limit,
         on_call=on_call,
         on_text=on_text,
+        messages=[*earlier],
+        sent=[*earlier],
     )
     texts = [Text(shared, cache_here=True)] if shared else []
     if prompt or not shared:
         texts.append(Text(prompt or _CONTINUE))
-    agent.add(*answered(history), Message("user", tuple(texts)))
+    agent.add(Message("user", tuple(texts)))
     with run.span("toolbox.agent", label=label):
         while agent.end is None:
             with run.span("toolbox.turn", number=agent.turns + 1):
@@ -101,14 +118,14 @@ def run_agent(
             if turn is not None and on_turn is not None:
                 on_turn(turn)
         result = agent.result(agent.end)
-    transcript.end(result.end.value, result.text)
+    recording.end(result.end.value, result.text)
     run.emit(
         AgentEnded(
             agent=label,
             end=result.end.value,
             turns=result.turns,
             tokens=result.tokens,
-            transcript=transcript.file.name,
+            transcript=recording.file.name,
             text=result.text,
         )
     )

@@ -42,7 +42,11 @@ class Recorded:
 
 
 class Transcript:
-    """The file `<label>-transcript.jsonl` of a running conversation."""
+    """The file `<label>-transcript.jsonl` of a running conversation.
+
+    `continues` is a transcript of this run to which this one is added, after its first `length`
+    messages.
+    """
 
     def __init__(
         self,
@@ -52,8 +56,14 @@ class Transcript:
         model: str,
         system: str,
         tools: Sequence[str],
+        continues: Path | None = None,
+        length: int = 0,
     ) -> None:
         self._run = run
+        if continues:
+            self.file = continues
+            self._append({"end": "", "messages": length})
+            return
         head = {
             "version": VERSION,
             "label": label,
@@ -106,6 +116,7 @@ def _recorded(head: dict[str, Any], rows: Sequence[dict[str, Any]]) -> Recorded:
     for row in rows:
         if "role" in row:
             messages.append(Message(row["role"], parts_from_json(row["parts"])))
+        del messages[row.get("messages", len(messages)) :]
         end = row.get("end", end)
     return Recorded(
         label=head["label"],

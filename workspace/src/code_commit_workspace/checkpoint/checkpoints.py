@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from code_commit_workspace.checkpoint.green_builds import GreenBuilds
 from code_commit_workspace.checkpoint.repository import REFS, PrivateRepository
+from code_commit_workspace.checkpoint.run_order import RunOrder
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
 from code_commit_workspace.checkpoint.writers import Writers
 from code_commit_workspace.files.project_tree import ProjectTree
@@ -63,6 +64,7 @@ class Checkpoints:
         writers: Writers = _UNKNOWN,
         unless: str = "",
         again: str = "",
+        only: Collection[str] | None = None,
         warn: Callable[[str], object] = str,
     ) -> str:
         """Save the visible tree under `label` and return its commit id.
@@ -71,7 +73,8 @@ class Checkpoints:
 
         `writers` says who may have written since the run's checkpoint before. With `unless`, a
         commit that was taken here, save nothing and return it if nothing differs from it. `again`
-        is a commit that was taken here and has the present files: they are not looked at. `warn` is
+        is a commit that was taken here and has the present files: they are not looked at. With
+        `only`, look at these paths alone: nothing else was changed since the latest look. `warn` is
         called with a text before files are read that take seconds.
 
         Raises:
@@ -80,11 +83,13 @@ class Checkpoints:
         for name in (run, label):
             if not _NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
                 raise ValueError(f"not a valid name for a checkpoint: {name!r}")
-        snapshot = self._made[again] if again else self._look(warn)
+        snapshot = self._made[again] if again else self._look(warn, only)
         before = self._made.get(unless)
         if before and replace(before, taken=0) == replace(snapshot, taken=0):
             return unless
         labels = self._labels_of(run)
+        if not labels:
+            RunOrder(self._repository).add(run)
         free_label = _free_label(label, labels)
         commit = self._snapshots.keep(snapshot, str(len(labels) + 1), writers)
         self._made[commit] = snapshot
@@ -101,8 +106,13 @@ class Checkpoints:
             self._labels[run] = labels
         return self._labels[run]
 
-    def _look(self, warn: Callable[[str], object] = str) -> Snapshot:
-        snapshot, _files = self._snapshots.look(warn)
+    def _look(
+        self, warn: Callable[[str], object] = str, only: Collection[str] | None = None
+    ) -> Snapshot:
+        if only is None:
+            snapshot = self._snapshots.look(warn)
+        else:
+            snapshot = self._snapshots.look_at(only, warn)
         if snapshot.left_out:
             self._incomplete.add(snapshot.tree)
         return snapshot
@@ -135,7 +145,7 @@ class Checkpoints:
 
     def of_run(self, run: str) -> list[tuple[str, str]]:
         """Return labels and commit ids of a run, oldest first."""
-        return self._saved.runs().get(run, [])
+        return self._saved.of_run(run)
 
     def runs(self) -> list[str]:
         """Return the runs that have checkpoints, oldest first."""
@@ -143,7 +153,8 @@ class Checkpoints:
 
     def latest_change(self) -> str | None:
         """Return the latest run whose changes were not all undone, or None."""
-        return self._histories.latest_change()
+        history = self._histories.latest_change()
+        return history.run if history else None
 
     def changes(self, old: str, new: str) -> tuple[str, ...]:
         """Return the paths whose content, kind or executable bit differs between two commits."""
@@ -316,17 +327,18 @@ class Checkpoints:
         """
         return self._histories.of_run(run).still_there(edited=True)
 
-    def undo(self, run: str, paths: Sequence[str] = (), *, force: bool = False) -> PutBack:
+    def undo(self, run: str | None, paths: Sequence[str] = (), *, force: bool = False) -> PutBack:
         """Restore the files that `run` changed, or only those at or below `paths`.
 
-        `redo` takes it back.
+        None is the run that `latest_change` returns. `redo` takes it back.
 
         A file that a person changed during the run, after the run wrote it, stays as it is. With
         `force`, restore such files too, and those that were changed since the run.
 
         Raises:
-            NotReady: the run has no checkpoint or changed nothing there, or files that its
-                responses wrote were changed since its last checkpoint; the message names them.
+            NotReady: there is no such run, it has no checkpoint or changed nothing there, or files
+                that its responses wrote were changed since its last checkpoint; the message names
+                them.
         """
         return self._undoer.undo(run, paths, force=force)
 
@@ -432,7 +444,7 @@ class Checkpoints:
     def _histories(self) -> Histories:
         from code_commit_workspace.checkpoint.history import Histories
 
-        return Histories(self._snapshots, self._saved)
+        return Histories(self._tree, self._snapshots, self._saved)
 
 
 def _free_label(label: str, labels: Collection[str]) -> str:

@@ -6,9 +6,10 @@ import stat
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from code_commit_workspace.checkpoint.present import PresentFiles, paths_with_other_bits
 from code_commit_workspace.checkpoint.saved import Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
-from code_commit_workspace.checkpoint.visible import Modes, Statuses
+from code_commit_workspace.checkpoint.visible import Modes
 from code_commit_workspace.checkpoint.writers import (
     Earlier,
     Interval,
@@ -18,6 +19,7 @@ from code_commit_workspace.checkpoint.writers import (
     Writers,
 )
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.project_tree import ProjectTree
 
 _NAMED = 20  # runs in one message
 
@@ -25,7 +27,8 @@ _NAMED = 20  # runs in one message
 class Histories:
     """The histories of runs, each read from the checkpoints of the run and a look at the files."""
 
-    def __init__(self, snapshots: Snapshots, saved: Saved) -> None:
+    def __init__(self, tree: ProjectTree, snapshots: Snapshots, saved: Saved) -> None:
+        self._tree = tree
         self._snapshots = snapshots
         self._saved = saved
 
@@ -35,52 +38,60 @@ class Histories:
         Raises:
             NotReady: there is no checkpoint of the run.
         """
-        now, files = self._snapshots.look()
-        return self._history(run, self._checkpoints_of(run), now, files, since)
+        return self._history(run, self._checkpoints_of(run), self._snapshots.look(), since)
 
-    def latest_change(self) -> str | None:
-        """See `Checkpoints.latest_change`."""
-        now, files = self._snapshots.look()
-        runs = self._saved.runs()
-        names = list(runs)
-        while names:
-            run = names.pop()
-            history = self._history(run, runs[run], now, files)
+    def latest_change(self) -> History | None:
+        """Return the history of the run that `Checkpoints.latest_change` names."""
+        now = self._snapshots.look()
+        earlier_runs = list(self._saved.runs_in_order())
+        while earlier_runs:
+            run = earlier_runs.pop()
+            checkpoints = self._saved.of_run(run)
+            if not checkpoints:
+                continue  # it was forgotten
+            history = self._history(run, checkpoints, now)
             changed = history.still_there()
-            if changed - history.changed_since():
-                return run
             # An undo of an earlier run has undone this one's changes, too.
-            for earlier_run in names:
-                if not changed:
-                    break
-                _label, commit = runs[earlier_run][0]
-                changed &= self._changed_since(self._saved.load(commit), now, files)
-            if changed:
-                return run
+            if changed - history.changed_since() or self._left_by(earlier_runs, changed, now):
+                return history
         return None
+
+    def _left_by(self, earlier_runs: Sequence[str], changed: set[str], now: Snapshot) -> set[str]:
+        """Return those of the `changed` paths that differ from the start of each earlier run."""
+        if not changed:
+            return changed
+        runs = self._saved.runs()
+        starts = [runs[run][0][1] for run in earlier_runs if run in runs]
+        for snapshot, _writers in self._saved.load_all(starts):
+            changed &= self._changed_since(snapshot, now)
+            if not changed:
+                break
+        return changed
 
     def look_again(self, history: History) -> History:
         """Return the history with what is there now."""
-        now, files = self._snapshots.look()
+        now = self._snapshots.look()
         (steps,) = self._saved.steps([history.snapshots[-1].tree, now.tree])
         states = {step.path: step.new for step in steps}
-        return replace(history, snapshot=now, files=files, changed_states=states)
+        return replace(history, snapshot=now, present=self._present(now), changed_states=states)
+
+    def _present(self, now: Snapshot) -> PresentFiles:
+        return PresentFiles(self._tree, self._saved, now)
 
     def _checkpoints_of(self, run: str) -> list[tuple[str, str]]:
-        runs = self._saved.runs()
-        if run not in runs:
-            latest = ", ".join(list(runs)[-_NAMED:]) or "no run"
+        checkpoints = self._saved.of_run(run)
+        if not checkpoints:
+            latest = ", ".join(list(self._saved.runs())[-_NAMED:]) or "no run"
             raise NotReady(
                 f"there is no checkpoint of the run {run}", hint=f"runs with checkpoints: {latest}"
             )
-        return runs[run]
+        return checkpoints
 
     def _history(
         self,
         run: str,
         checkpoints: Sequence[tuple[str, str]],
         now: Snapshot,
-        files: Statuses,
         since: str = "",
     ) -> History:
         commits = [commit for _label, commit in checkpoints]
@@ -90,10 +101,11 @@ class Histories:
         snapshots = [snapshot for snapshot, _writers in loaded]
         trees = [snapshot.tree for snapshot in snapshots]
         *steps_between, steps_to_now = self._saved.steps([*trees, now.tree])
+        present = self._present(now)
         intervals = []
         for number, steps in enumerate(steps_between):
             new, writers = loaded[number + 1]
-            rights = _rights_between(snapshots[number], new, files, steps)
+            rights = _rights_between(snapshots[number], new, present, steps)
             intervals.append(Interval(number, writers, steps, rights))
         return History(
             run=run,
@@ -101,15 +113,15 @@ class Histories:
             snapshots=snapshots,
             writes=RunWrites(intervals),
             snapshot=now,
-            files=files,
+            present=present,
             changed_states={step.path: step.new for step in steps_to_now},
         )
 
-    def _changed_since(self, earlier: Snapshot, now: Snapshot, files: Statuses) -> set[str]:
+    def _changed_since(self, earlier: Snapshot, now: Snapshot) -> set[str]:
         """Return the paths that differ from an earlier tree, permission bits included."""
         differences = self._saved.differences(earlier.tree, now.tree)
         paths = {difference.path for difference in differences}
-        return paths | rights_to_put_back(files, earlier.modes, but=paths).keys()
+        return paths | rights_to_put_back(self._present(now), earlier.modes, but=paths).keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +133,7 @@ class History:
     snapshots: Sequence[Snapshot]
     writes: RunWrites
     snapshot: Snapshot
-    files: Statuses
+    present: PresentFiles
     changed_states: Mapping[str, State]  # of the files that differ from the last checkpoint
 
     def now(self, path: str) -> State:
@@ -165,8 +177,8 @@ class History:
             for path, state in self.changed_states.items()
             if not self.writes.has_seen(path, state)
         }
-        unlike_last = rights_to_put_back(self.files, self.snapshots[-1].modes, but=changed)
-        unlike_first = rights_to_put_back(self.files, self.snapshots[0].modes, but=changed)
+        unlike_last = rights_to_put_back(self.present, self.snapshots[-1].modes, but=changed)
+        unlike_first = rights_to_put_back(self.present, self.snapshots[0].modes, but=changed)
         return changed | (unlike_last.keys() & unlike_first.keys())
 
     def still_there(self, *, edited: bool = False) -> set[str]:
@@ -183,12 +195,12 @@ class History:
 
     def rights(self) -> dict[str, int]:
         """Return the permission bits to put back, of the files that have others now."""
-        rights: dict[str, int] = {}
-        for path, mode in self.writes.rights.items():
-            status = self.files.get(path)
-            if status and status.st_mode & 0o777 != mode:
-                rights[path] = mode
-        return rights
+        statuses = self.present.statuses(self.writes.rights.keys())
+        return {
+            path: mode
+            for path, mode in self.writes.rights.items()
+            if path in statuses and statuses[path].st_mode & 0o777 != mode
+        }
 
     def mode_of(self, path: str, earlier: Earlier) -> int:
         """Return the permission bits that belong to an earlier state."""
@@ -203,11 +215,12 @@ def is_left_out(path: str, *snapshots: Snapshot) -> bool:
     return any(path in snapshot.left_out for snapshot in snapshots)
 
 
-def rights_to_put_back(files: Statuses, modes: Modes, but: Collection[str]) -> dict[str, int]:
+def rights_to_put_back(present: PresentFiles, modes: Modes, but: Collection[str]) -> dict[str, int]:
     """Return the bits in `modes` of the files that have other bits now, except those at `but`."""
     rights: dict[str, int] = {}
-    for path, status in files.items():
-        if stat.S_ISREG(status.st_mode) and path not in but:
+    paths = [path for path in present.with_other_bits(modes) if path not in but]
+    for path, status in present.statuses(paths).items():
+        if stat.S_ISREG(status.st_mode):
             mode = modes.of(path, executable=bool(status.st_mode & 0o100))
             if mode != status.st_mode & 0o777:
                 rights[path] = mode
@@ -233,18 +246,17 @@ def without_rewound(
 def _rights_between(
     old: Snapshot,
     new: Snapshot,
-    files: Statuses,
+    present: PresentFiles,
     steps: Sequence[Step],
 ) -> dict[str, tuple[int, int]]:
     """Return the permission bits before and after of each file whose bits alone changed."""
-    if old.modes == new.modes:
-        return {}
     changed_contents = {step.path for step in steps}
+    paths = set(paths_with_other_bits(old.modes, new.modes, present)) - changed_contents
     rights: dict[str, tuple[int, int]] = {}
-    for path, status in files.items():
+    for path, status in present.statuses(paths).items():
         executable = bool(status.st_mode & 0o100)
         old_mode = old.modes.of(path, executable=executable)
         new_mode = new.modes.of(path, executable=executable)
-        if old_mode != new_mode and path not in changed_contents:
+        if old_mode != new_mode:
             rights[path] = (old_mode, new_mode)
     return rights

@@ -11,7 +11,7 @@ import os
 import posixpath
 import stat
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -39,12 +39,13 @@ class PutAside:
         self,
         written: Collection[str],
         removed: Collection[str],
-        visible: Collection[str],
+        visible: Callable[[], Collection[str]],
         too_large: Collection[str],
     ) -> None:
         """Move away what would keep files from being `written` once those at `removed` are gone.
 
-        Also move those of `written` that are `too_large` for a checkpoint.
+        Also move those of `written` that are `too_large` for a checkpoint. `visible` is called if
+        something is in the way.
 
         Raises:
             NotReady: something cannot be moved.
@@ -54,21 +55,21 @@ class PutAside:
                 obstacle = path
             else:
                 obstacle = self._obstacle(path, removed)
-            if obstacle and not _is_somebodys(obstacle, removed, visible):
+            if obstacle and not _is_somebodys(obstacle, removed, visible()):
                 self._move(obstacle)
 
     def blocked(
         self,
         written: Collection[str],
         removed: Collection[str],
-        visible: Collection[str],
+        visible: Callable[[], Collection[str]],
     ) -> set[str]:
         """Return those of the files to be `written` that a `visible` file is in the way of."""
         blocked: set[str] = set()
         for path in written:
             with suppress(PermissionError):  # nothing is visible in a closed folder
                 obstacle = self._obstacle(path, removed)
-                if obstacle and _is_somebodys(obstacle, removed, visible):
+                if obstacle and _is_somebodys(obstacle, removed, visible()):
                     blocked.add(path)
         return blocked
 

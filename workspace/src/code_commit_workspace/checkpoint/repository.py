@@ -73,8 +73,11 @@ class PrivateRepository:
         stdin: bytes = b"",
         most: int | None = None,
         index: str = "index",
+        strict: bool = False,
     ) -> bytes:
-        """Run git on this repository, with the project as its work tree. `most`: see `Git.run`.
+        """Run git on this repository, with the project as its work tree.
+
+        `most`, `strict`: see `Git.run`.
 
         `index` is the name of git's index.
 
@@ -86,6 +89,7 @@ class PrivateRepository:
             args,
             stdin=stdin,
             most=most,
+            strict=strict,
             env={
                 "GIT_DIR": str(self.path),
                 "GIT_WORK_TREE": str(self._git.root),
@@ -128,6 +132,19 @@ class PrivateRepository:
         """Return whether there may be refs below `ref`."""
         self._prepare()
         return exists(self.path / ref) or exists(self.path / "packed-refs")
+
+    def names_below(self, ref: str) -> frozenset[str]:
+        """Return the names directly below `ref`, which ends with a slash."""
+        self._prepare()
+        names: set[str] = set()
+        with suppress(OSError):
+            names.update(os.listdir(self.path / ref))  # noqa: PTH208 - names alone
+        with suppress(OSError), open_regular(self.path / "packed-refs") as file:
+            for line in os.fsdecode(file.read()).splitlines():
+                _before, is_below, name = line.partition(f" {ref}")
+                if is_below:
+                    names.add(name.partition("/")[0])
+        return frozenset(names)
 
     @property
     def indexed(self) -> int:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from code_commit_workspace.checkpoint.history import is_left_out, rights_to_put_back
+from code_commit_workspace.checkpoint.present import PresentFiles
 from code_commit_workspace.checkpoint.saved import Difference, Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
-from code_commit_workspace.checkpoint.visible import Statuses
+from code_commit_workspace.checkpoint.visible import Statuses, statuses
+from code_commit_workspace.checkpoint.writers import State
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.interruption import STOP
@@ -30,7 +33,7 @@ class Restorer:
 
     def restore(self, snapshot: Snapshot, only: Collection[str] | None = None) -> tuple[str, ...]:
         """See `Checkpoints.restore`. With `only`, leave all other paths as they are."""
-        before, _files = self._snapshots.look()
+        before = self._snapshots.look()
         # Restore ignore rules first: under changed rules, ignored files would look new.
         rules = self._rules(before, snapshot, only)
         with STOP.hold():  # the rules and the files belong together
@@ -73,21 +76,36 @@ class Restorer:
 
     def _restore_files(self, snapshot: Snapshot, only: Collection[str] | None) -> set[str]:
         """Restore what differs from a snapshot now, and return the paths."""
-        now, files = self._snapshots.look()
+        now = self._snapshots.look()
+        present = PresentFiles(self._tree, self._saved, now)
         differences = self._differences(now, snapshot, only)
         changed = {difference.path for difference in differences}
-        rights = rights_to_put_back(files, snapshot.modes, but=changed)
+        rights = rights_to_put_back(present, snapshot.modes, but=changed)
         if only is not None:
             rights = {path: mode for path, mode in rights.items() if path in only}
+        before = self._saved.states(now.tree, changed | rights.keys())
+        seen = self.seen(before)
         # A file to remove that is older than the checkpoint stays: git ignored it then.
         restorable = [
             difference
             for difference in differences
-            if not (difference.removed and files[difference.path].st_ctime_ns < snapshot.taken)
+            if not (difference.removed and _is_older(seen.get(difference.path), snapshot))
         ]
         writes = self._saved.writes(restorable, snapshot)
-        self.write([*writes, *self.with_rights(rights)], files)
+        self.write([*writes, *self.with_rights(rights)], seen)
         return {difference.path for difference in restorable} | rights.keys()
+
+    def seen(self, states: Mapping[str, State]) -> Statuses:
+        """Return the status of each file that still has its state in the latest look.
+
+        So a file that somebody changed since is not among them, and is not written over.
+        """
+        files = statuses(self._tree, [path for path, state in states.items() if not state.missing])
+        return {
+            path: status
+            for path, status in files.items()
+            if self._saved.is_in_state(self._tree, path, status, states[path])
+        }
 
     def with_rights(self, rights: Mapping[str, int]) -> list[Write]:
         """Return writes that change the permission bits of files alone."""
@@ -100,6 +118,10 @@ class Restorer:
         """Write all of `writes` or none. `seen` are the files that may be replaced."""
         if writes:
             replace(self._tree, self._home, writes, seen=seen)
+
+
+def _is_older(status: os.stat_result | None, snapshot: Snapshot) -> bool:
+    return status is not None and status.st_ctime_ns < snapshot.taken
 
 
 def copy(saved: Saved, commit: str, into: ProjectTree, home: Path) -> None:

@@ -6,16 +6,19 @@ import itertools
 import json
 import os
 import re
+import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from code_commit_workspace.checkpoint.repository import REFS, UNDONE, PrivateRepository
+from code_commit_workspace.checkpoint.run_order import RunOrder
 from code_commit_workspace.checkpoint.snapshot import Snapshot, snapshot_message
 from code_commit_workspace.checkpoint.visible import Modes
 from code_commit_workspace.checkpoint.writers import State, Step, Writers
 from code_commit_workspace.diff import too_large
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.transaction.survey import Write
 
 _LINK = "120000"
@@ -89,9 +92,23 @@ class Saved:
     def __init__(self, repository: PrivateRepository) -> None:
         self._repository = repository
 
+    def runs_in_order(self) -> list[str]:
+        """Return the runs that may have checkpoints, oldest first, without reading each."""
+        order = RunOrder(self._repository)
+        names = order.runs()
+        if names is None:
+            names = list(self.runs())
+            order.write(names)
+        return names
+
+    def of_run(self, run: str) -> list[tuple[str, str]]:
+        """Return labels and commit ids of a run, oldest first."""
+        checkpoints = sorted(self._checkpoints(f"{REFS}{run}/"))
+        return [(checkpoint.label, checkpoint.commit) for checkpoint in checkpoints]
+
     def runs(self) -> dict[str, list[tuple[str, str]]]:
         """Return the labels and commit ids of each run, oldest first."""
-        checkpoints = self._checkpoints()
+        checkpoints = self._checkpoints(REFS)
         begin: dict[str, int] = {}
         for checkpoint in checkpoints:
             earliest = begin.get(checkpoint.run, checkpoint.date)
@@ -103,10 +120,10 @@ class Saved:
             labels_and_commits.append((checkpoint.label, checkpoint.commit))
         return runs
 
-    def _checkpoints(self) -> list[_Checkpoint]:
+    def _checkpoints(self, prefix: str) -> list[_Checkpoint]:
         checkpoints: list[_Checkpoint] = []
         fields = "%(committerdate:unix) %(contents:subject) %(objectname) %(refname)"
-        for line in self._refs(REFS, fields):
+        for line in self._refs(prefix, fields):
             if match := _REF.fullmatch(line):
                 date, number, commit, run, label = match.groups()
                 checkpoints.append(_Checkpoint(run, int(number), label, commit, int(date)))
@@ -322,6 +339,25 @@ class Saved:
         if write.mode is not None and write.mode & 0o100:
             mode = _EXECUTABLE
         return State(mode, blob)
+
+    def is_in_state(
+        self, tree: ProjectTree, path: str, status: os.stat_result, state: State
+    ) -> bool:
+        """Return whether the file at `path`, which has this status, has the content of `state`."""
+        try:
+            if stat.S_ISLNK(status.st_mode):
+                with tree.parent(path) as (folder, name):
+                    content: bytes | None = os.fsencode(os.readlink(name, dir_fd=folder))
+            else:
+                content = tree.read(path, status.st_size + 1)
+        except OSError:
+            return False
+        is_link = state.mode == _LINK
+        if content is None or is_link != stat.S_ISLNK(status.st_mode):
+            return False
+        if not is_link and state.executable != bool(status.st_mode & 0o100):
+            return False
+        return self._repository.blob_of(content) == state.blob
 
     def writes(self, differences: Sequence[Difference], snapshot: Snapshot) -> list[Write]:
         """Return the writes that make all `differences`, which lead to `snapshot`.

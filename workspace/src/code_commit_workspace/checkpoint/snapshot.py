@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from code_commit_workspace.checkpoint.census import MANY, SECOND, Census
+from code_commit_workspace.checkpoint.index import Index
+from code_commit_workspace.checkpoint.last_look import (
+    LastLook,
+    file_state,
+    read_last_look,
+    state_of_index,
+    write_last_look,
+)
 from code_commit_workspace.checkpoint.limits import too_large
 from code_commit_workspace.checkpoint.repository import PrivateRepository
-from code_commit_workspace.checkpoint.visible import Modes, Statuses, modes_of, statuses, visible
+from code_commit_workspace.checkpoint.visible import Modes, savable, statuses
 from code_commit_workspace.checkpoint.writers import Writers
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git, GitError
@@ -35,15 +44,28 @@ class Snapshot:
     left_out: LeftOut = field(default_factory=dict)
 
 
-# git makes folders for a batch of objects. To flush a few objects one by one is faster.
-_FEW = 16
 _MUCH = 128 * 1024 * 1024  # bytes, which git reads and compresses in about two seconds
 _NAMED = 20  # paths in one message
-_FLUSH_ONE_BY_ONE = ("-c", "core.fsyncMethod=fsync")
+_AT_ONCE = 10_000  # files whose statuses are held in memory
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """The paths that differ from the latest look, or may.
+
+    `dirty` are those whose status differs, `gone` are no longer visible, `candidates` have to be
+    looked at. `untracked` and `users_index` are as in `LastLook`.
+    """
+
+    candidates: AbstractSet[str]
+    dirty: AbstractSet[str]
+    gone: AbstractSet[str]
+    untracked: AbstractSet[str]
+    users_index: tuple[int, ...]
 
 
 class Snapshots:
-    """Takes snapshots. The index of the private repository shows which files are unchanged."""
+    """Takes snapshots. git's index and the latest look show which files are unchanged."""
 
     def __init__(
         self,
@@ -55,56 +77,200 @@ class Snapshots:
         self._tree = tree
         self._git = git
         self._repository = repository
+        self._index = Index(repository)
         self._limits = limits
         self._warned_of: set[str] = set()
-        self._indexed: AbstractSet[str] | None = None
-        self._latest_tree = ""
-        self._latest_states: Mapping[str, tuple[int, ...]] = {}  # of the files in `_latest_tree`
+        self._last: LastLook | None = None
+        self._has_read_last = False
 
-    def look(self, warn: Callable[[str], object] = str) -> tuple[Snapshot, Statuses]:
-        """Take a snapshot; return it and the status of each file in it.
-
-        `warn` of files that take seconds to read.
+    def look(self, warn: Callable[[str], object] = str) -> Snapshot:
+        """Take a snapshot. `warn` of files that take seconds to read.
 
         Raises:
             NotReady: git fails, or a file cannot be read.
         """
         taken = self._repository.clock()
-        paths = self._visible()
-        now = self._repository.clock()
-        files, left_out = self._files_to_save(paths)
+        last = self._last_look()
+        if last is not None:
+            changes = self._find_changes(last)
+            snapshot = changes and self._update(last, changes, taken, warn)
+            if snapshot:
+                return snapshot
+        return self._look_at_all(taken, warn)
+
+    def look_at(self, paths: Collection[str], warn: Callable[[str], object] = str) -> Snapshot:
+        """Take a snapshot after nothing but the files at `paths` was changed.
+
+        Raises:
+            NotReady: as `look`.
+        """
+        last = self._last_look()
+        if last is None:
+            return self.look(warn)
+        taken = self._repository.clock()
+        wanted = frozenset(paths)
+        changes = _Changes(wanted, wanted, frozenset(), last.untracked, last.users_index)
+        return self._update(last, changes, taken, warn) or self._look_at_all(taken, warn)
+
+    def _last_look(self) -> LastLook | None:
+        if not self._has_read_last:
+            self._repository.clock()  # sets the repository right
+            self._last = read_last_look(self._repository.path)
+            self._has_read_last = True
+        return self._last
+
+    def _remember(self, look: LastLook | None, *, has_changed: bool) -> None:
+        """Keep a look for the next one; None if that has to look at all files.
+
+        `has_changed` is whether the index was written.
+        """
+        if look is not None and (has_changed or look != self._last):
+            with suppress(OSError):  # the next run looks at all files
+                write_last_look(self._repository.path, look)
+        self._last = look
+
+    def _find_changes(self, last: LastLook) -> _Changes | None:
+        """Compare with the latest look; return None if all files have to be looked at."""
+        users_index = state_of_index(self._git.layout().index)
+        untracked = self._git.list_untracked()
+        if users_index == last.users_index:
+            appeared = untracked - last.untracked
+            gone = last.untracked - untracked
+        else:
+            visible = self._git.list_tracked() | untracked
+            indexed = self._index.paths()
+            appeared = visible - indexed
+            gone = indexed - visible
+        try:
+            dirty = self._index.changed()
+        except GitError:
+            return None
+        candidates = (appeared | dirty | last.unsaved | last.recent.keys()) - gone
+        if len(candidates) > MANY:
+            return None
+        return _Changes(candidates, dirty, gone, untracked, users_index)
+
+    def _update(
+        self, last: LastLook, changes: _Changes, taken: int, warn: Callable[[str], object]
+    ) -> Snapshot | None:
+        """Save what was changed; return None if all files have to be looked at."""
+        wanted = frozenset(savable(changes.candidates, self._git, self._private_folder))
+        files = statuses(self._tree, wanted)
+        returned = (files.keys() & last.unsaved) - changes.untracked - changes.dirty
+        if returned:  # git may ignore them by now
+            ignored = returned - self._git.list_tracked()
+            wanted -= ignored
+            for path in ignored:
+                del files[path]
+        changed = {
+            path: status
+            for path, status in files.items()
+            if path in changes.dirty or last.recent.get(path) != file_state(status)
+        }
+        in_index = changes.candidates & (changes.dirty | last.recent.keys())
+        removed = changes.gone | (in_index - files.keys())
+        sizes = {path: status.st_size for path, status in changed.items()}
+        total = last.total + sum(sizes.values())
+        largest = max(last.largest, *sizes.values(), 0)
+        if self._may_be_too_large(total, largest):
+            return None
+        if text := _much_to_read(sizes):
+            warn(text)
+        tree = last.tree
+        modes = last.modes
+        if changed or removed:
+            try:
+                tree = self._index.update(changed, removed)
+            except GitError:
+                return None
+            modes = modes.with_changes(changed, removed)
+        looked_at = changes.candidates | changes.gone
+        recent = {path: state for path, state in last.recent.items() if path not in looked_at}
+        for path, status in files.items():
+            if status.st_ctime_ns // SECOND >= taken // SECOND:
+                recent[path] = file_state(status)
+        look = LastLook(
+            tree=tree,
+            modes=modes,
+            untracked=changes.untracked,
+            unsaved=(last.unsaved - looked_at) | wanted.difference(files),
+            recent=recent,
+            total=total,
+            largest=largest,
+            users_index=changes.users_index,
+        )
+        self._remember(look, has_changed=bool(changed or removed))
+        return Snapshot(tree, modes, taken)
+
+    def _look_at_all(self, taken: int, warn: Callable[[str], object]) -> Snapshot:
+        users_index = state_of_index(self._git.layout().index)
+        untracked = self._git.list_untracked()
+        wanted = self._savable(untracked)
+        census, left_out = self._count(wanted)
         self._warn_of_left_out(left_out, warn)
-        states = {path: _state(status) for path, status in files.items()}
-        if self._latest_tree and self._latest_states == states:
-            return Snapshot(self._latest_tree, modes_of(files), taken, left_out), files
-        self._latest_tree = ""
-        if text := self._much_to_read(files):
+        if text := _much_to_read(census.to_read):
             warn(text)
         try:
-            tree = self._write_tree(frozenset(files))
+            tree = self._save_all(census)
         except GitError:
             # An object of the user's repository, or a file, may have vanished just now. Read
             # everything again, once.
             self._repository.forget_index()
-            self._indexed = frozenset()
-            files, left_out = self._files_to_save(self._visible())
-            tree = self._write_tree(frozenset(files))
-        else:
-            # Any later change gets a later time, so `states` will differ.
-            if all(status.st_ctime_ns < now for status in files.values()):
-                self._latest_states = states
-                self._latest_tree = tree
-        return Snapshot(tree, modes_of(files), taken, left_out), files
+            untracked = self._git.list_untracked()
+            wanted = self._savable(untracked)
+            census, left_out = self._count(wanted)
+            tree = self._save_all(census)
+        modes = census.modes()
+        look: LastLook | None = None
+        if not left_out and len(census.recent) <= MANY:
+            look = LastLook(
+                tree=tree,
+                modes=modes,
+                untracked=untracked,
+                unsaved=frozenset(wanted).difference(census.paths),
+                recent=census.recent,
+                total=census.total,
+                largest=census.largest,
+                users_index=users_index,
+            )
+        self._has_read_last = True
+        self._remember(look, has_changed=True)
+        return Snapshot(tree, modes, taken, left_out)
 
-    def _files_to_save(self, paths: Collection[str]) -> tuple[Statuses, LeftOut]:
-        """Return the status of each file, and the size and time of those that are too large."""
-        files = statuses(self._tree, paths)
-        large = too_large(files, self._limits, self._git.list_new_files)
+    def _savable(self, untracked: AbstractSet[str]) -> list[str]:
+        visible = sorted(self._git.list_tracked() | untracked)
+        return savable(visible, self._git, self._private_folder)
+
+    def _count(self, wanted: Sequence[str]) -> tuple[Census, LeftOut]:
+        """Count the `wanted` files but those that are too large: return their sizes and times."""
+        now = self._repository.clock()
+        census = Census(now, self._repository.index_time)
+        for start in range(0, len(wanted), _AT_ONCE):
+            census.add(statuses(self._tree, wanted[start : start + _AT_ONCE]))
         left_out: dict[str, tuple[int, int]] = {}
-        for path, status in sorted(large.items()):
-            del files[path]
-            left_out[path] = (status.st_size, status.st_mtime_ns)
-        return files, left_out
+        if self._may_be_too_large(census.total, census.largest):
+            files = dict(statuses(self._tree, wanted))
+            large = too_large(files, self._limits, self._git.list_new_files)
+            for path, status in sorted(large.items()):
+                del files[path]
+                left_out[path] = (status.st_size, status.st_mtime_ns)
+            census = Census(now, self._repository.index_time)
+            census.add(files)
+        return census, left_out
+
+    def _may_be_too_large(self, total: int, largest: int) -> bool:
+        """Return whether a file, or all files together, may be too large to save."""
+        if largest <= CheckpointLimits.LEAST_FILE and total <= CheckpointLimits.LEAST_TOTAL:
+            return False
+        most = self._limits()
+        return largest > most.max_file or total > most.max_total
+
+    def _save_all(self, census: Census) -> str:
+        """Save the counted files and no others; return the id of the tree."""
+        removed: AbstractSet[str] = frozenset()
+        if self._repository.indexed:
+            removed = self._index.paths() - census.paths
+        return self._index.update(census.paths, removed)
 
     def _warn_of_left_out(self, left_out: LeftOut, warn: Callable[[str], object]) -> None:
         """Warn of files that are not saved, once of each."""
@@ -119,51 +285,9 @@ class Snapshots:
         more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
         warn(f"too large to save, so `undo` cannot bring it back: {join_paths(sized)}{more}")
 
-    def _much_to_read(self, files: Statuses) -> str:
-        """Return a warning if git has to read so much that it takes seconds, else an empty text."""
-        index_time = self._repository.index_time
-        sizes = {
-            path: status.st_size
-            for path, status in files.items()
-            if status.st_ctime_ns >= index_time
-        }
-        total = sum(sizes.values())
-        if total < _MUCH:
-            return ""
-        largest = max(sizes, key=sizes.__getitem__)
-        return (
-            f"saving {total / 1e9:.1f} GB for `undo`; "
-            f"the largest file that git does not ignore is {largest}"
-        )
-
-    def _visible(self) -> Collection[str]:
-        return visible(self._git, self._repository.path.parent.parent.name)
-
-    def _write_tree(self, present: frozenset[str]) -> str:
-        """Write a tree with the files that are `present`; return its id."""
-        indexed = self._indexed
-        self._indexed = None  # unknown until git has updated it
-        flush = _FLUSH_ONE_BY_ONE if len(present) <= _FEW else ()
-        update = ["update-index", "-z", "--add", "--replace"]
-        if indexed is not None:
-            self._remove(indexed - present)
-            # Not with the index of an earlier run: git has to fail if a file vanishes now, so that
-            # those in the index can be counted.
-            update.append("--remove")
-        if present:
-            self._repository.run([*flush, *update, "--stdin"], stdin=_lines(present))
-        if indexed is None and self._repository.indexed != len(present):
-            output = self._repository.run(["ls-files", "-z"])
-            listing = os.fsdecode(output).split("\0")[:-1]
-            self._remove(set(listing) - present)
-        self._indexed = present
-        return self._repository.run([*flush, "write-tree"]).decode().strip()
-
-    def _remove(self, paths: Collection[str]) -> None:
-        """Remove the files at `paths` from the index."""
-        if paths:
-            remove = ["update-index", "-z", "--force-remove", "--stdin"]
-            self._repository.run(remove, stdin=_lines(paths))
+    @property
+    def _private_folder(self) -> str:
+        return self._repository.path.parent.parent.name
 
     def keep(self, snapshot: Snapshot, subject: str, writers: Writers) -> str:
         """Commit `snapshot` and return the id."""
@@ -185,17 +309,13 @@ def snapshot_message(snapshot: Snapshot, subject: str, more: Mapping[str, Any]) 
     return f"{subject}\n\n{json.dumps(metadata)}\n"
 
 
-def _state(status: os.stat_result) -> tuple[int, ...]:
-    """Return values that differ after any change of the file, once the clock has moved on."""
+def _much_to_read(sizes: Mapping[str, int]) -> str:
+    """Return a warning if git has to read so much that it takes seconds, else an empty text."""
+    total = sum(sizes.values())
+    if total < _MUCH:
+        return ""
+    largest = max(sizes, key=sizes.__getitem__)
     return (
-        status.st_dev,
-        status.st_ino,
-        status.st_mode,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
+        f"saving {total / 1e9:.1f} GB for `undo`; "
+        f"the largest file that git does not ignore is {largest}"
     )
-
-
-def _lines(paths: Collection[str]) -> bytes:
-    return b"".join(os.fsencode(path) + b"\0" for path in sorted(paths))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import stat
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +14,6 @@ from code_commit_workspace.checkpoint.put_aside import PutAside, is_readable
 from code_commit_workspace.checkpoint.restore import Restorer
 from code_commit_workspace.checkpoint.saved import PutBackRecord, Saved
 from code_commit_workspace.checkpoint.snapshot import Snapshot, Snapshots
-from code_commit_workspace.checkpoint.visible import Statuses
 from code_commit_workspace.checkpoint.writers import Earlier, State, Step
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
@@ -27,15 +27,16 @@ _NAMED = 20  # paths in one message
 class PutBack:
     """What an operation that puts files back did.
 
-    `paths` are the files that were restored. `edited` are files that a person changed after the run
-    wrote them: they stay as they are. `unclaimed` are those of `paths` that changed while a process
-    ran and that no response wrote, so a person may have written them. `record` is what `redo`
-    reads. `left_out` are files that were changed since the start of the run and that stay as they
-    are, because they are too large to save. `moved` has the old and the new path of what was in the
-    way of restored files.
+    `paths` are the files that were restored, which `run` had changed. `edited` are files that a
+    person changed after the run wrote them: they stay as they are. `unclaimed` are those of `paths`
+    that changed while a process ran and that no response wrote, so a person may have written them.
+    `record` is what `redo` reads. `left_out` are files that were changed since the start of the run
+    and that stay as they are, because they are too large to save. `moved` has the old and the new
+    path of what was in the way of restored files.
     """
 
     paths: tuple[str, ...]
+    run: str = ""
     edited: tuple[str, ...] = ()
     unclaimed: tuple[str, ...] = ()
     record: str = ""
@@ -52,11 +53,14 @@ class Undoer:
         self._snapshots = snapshots
         self._saved = saved
         self._restorer = Restorer(tree, home, snapshots, saved)
-        self._histories = Histories(snapshots, saved)
+        self._histories = Histories(tree, snapshots, saved)
 
-    def undo(self, run: str, below: Sequence[str], *, force: bool) -> PutBack:
+    def undo(self, run: str | None, below: Sequence[str], *, force: bool) -> PutBack:
         """See `Checkpoints.undo`."""
-        history = self._histories.of_run(run)
+        history = self._histories.of_run(run) if run else self._histories.latest_change()
+        if history is None:
+            raise NotReady("nothing to undo: no run has left changes here")
+        run = history.run
         chosen = _below(history.writes.changed, below, run)
         if force:
             return self._put_back(history, chosen, (), reason="undo", force=True)
@@ -101,13 +105,14 @@ class Undoer:
 
     def redo(self, run: str | None) -> tuple[PutBackRecord, tuple[str, ...]]:
         """See `Checkpoints.redo`; return the record as well."""
-        now, files = self._snapshots.look()
+        now = self._snapshots.look()
         record, steps = self._latest_record(run, now)
         changed = {
             step.path for step in steps if record.left.get(step.path) not in {None, step.new}
         }
         # Also files that were made since and that git ignores.
-        changed |= {path for path in record.left if path not in files and self._is_file(path)}
+        visible = self._saved.states(now.tree, record.left)
+        changed |= {path for path in record.left if path not in visible and self._is_file(path)}
         if changed:
             raise NotReady(
                 f"files were changed since they were put back: "
@@ -190,8 +195,10 @@ class Undoer:
             if only_unclaimed:
                 left = {path: state for path, state in left.items() if path in unclaimed}
             record = self._keep_record(history, reason, left)
+            seen = self._restorer.seen({path: under_new_rules.now(path) for path in files})
+            seen = {**seen, **under_new_rules.present.statuses(rights.keys())}
             modes = self._restorer.with_rights(rights)
-            self._replace(files, history, aside, more=modes, seen=under_new_rules.files)
+            self._replace(files, history, aside, more=modes, seen=seen)
         except (NotReady, Interrupted):
             rules_before = {path: history.now(path) for path in rules}
             self._restorer.write(self._saved.writes_of(rules_before, {}))
@@ -203,6 +210,7 @@ class Undoer:
         left_out = tuple(path for path in history.changed_unsaved() if path not in aside.moved)
         return PutBack(
             tuple(sorted(restored)),
+            run=history.run,
             edited=tuple(sorted(edited)),
             unclaimed=tuple(sorted(unclaimed)),
             record=record,
@@ -216,7 +224,7 @@ class Undoer:
         history: History,
         aside: PutAside,
         more: Sequence[Write] = (),
-        seen: Statuses | None = None,
+        seen: Mapping[str, os.stat_result] | None = None,
     ) -> None:
         """Put aside what is in the way, put the earlier states in place, and write `more`."""
         writes = self._writes_of(earlier_states, history)
@@ -224,7 +232,7 @@ class Undoer:
         aside.make_room(
             written=earlier_states.keys() - removed,
             removed=removed,
-            visible=history.files,
+            visible=lambda: history.present.paths,
             too_large=history.snapshot.left_out,
         )
         self._restorer.write([*writes, *more], seen)
@@ -243,16 +251,19 @@ class Undoer:
         earlier_states = history.to_put_back()
         removed = _missing(earlier_states)
         aside = PutAside(self._tree, self._home, history.run)
-        return aside.blocked(earlier_states.keys() - removed, removed, history.files)
+        return aside.blocked(
+            earlier_states.keys() - removed, removed, lambda: history.present.paths
+        )
 
     def _is_ignored(self, path: str, earlier: Earlier, history: History) -> bool:
         """Return whether somebody's file is at `path` that git ignores, or ignored then."""
-        status = history.files.get(path)
-        if status is None:
+        if history.now(path).missing:
             return path not in history.snapshot.left_out and self._has_content(path)
         if not earlier.state.missing:
             return False
-        return status.st_ctime_ns < history.snapshots[earlier.checkpoint].taken
+        status = self._tree.lstat(path)
+        taken = history.snapshots[earlier.checkpoint].taken
+        return status is not None and status.st_ctime_ns < taken
 
     def _is_file(self, path: str) -> bool:
         try:

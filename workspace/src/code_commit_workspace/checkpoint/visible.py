@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import posixpath
 import stat
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,15 +18,11 @@ Statuses = Mapping[str, os.stat_result]
 """The status of each file, by path."""
 
 
-def visible(git: Git, private_folder: str) -> Collection[str]:
-    """Return the paths of all files that git tracks or does not ignore.
+def savable(paths: Iterable[str], git: Git, private_folder: str) -> list[str]:
+    """Return those of `paths` that a checkpoint may have.
 
     Leave out nested repositories, the private folder, and git's own folders under any name.
-
-    Raises:
-        NotReady: git cannot list the files.
     """
-    paths = git.list_files()
     git_folders = tuple(_below(git.root, git.layout().folders))
     return [
         path
@@ -106,25 +102,35 @@ class Modes:
         usual = self.executable if executable else self.plain
         return self.unusual.get(path, usual)
 
+    def with_changes(self, changed: Statuses, removed: Collection[str]) -> Modes:
+        """Return the bits after files were `changed` or `removed`."""
+        unusual = {
+            path: mode
+            for path, mode in self.unusual.items()
+            if path not in changed and path not in removed
+        }
+        for path, status in changed.items():
+            mode = status.st_mode & 0o777
+            if stat.S_ISREG(status.st_mode) and mode not in {self.plain, self.executable}:
+                unusual[path] = mode
+        return Modes(self.plain, self.executable, unusual)
 
-def modes_of(files: Statuses) -> Modes:
-    """Return the permission bits of all regular files among `files`."""
-    modes = {
-        path: status.st_mode & 0o777
-        for path, status in files.items()
-        if stat.S_ISREG(status.st_mode)
-    }
-    counts = Counter(modes.values())
-    plain = _usual(counts, 0o644)
-    executable = _usual(counts, 0o755)
+
+def modes_of(paths_by_mode: Mapping[int, Sequence[str]]) -> Modes:
+    """Return the permission bits of all regular files, given the paths that have each mode."""
+    by_frequency = sorted(paths_by_mode, key=lambda mode: -len(paths_by_mode[mode]))
+    plain = _usual(by_frequency, 0o644)
+    executable = _usual(by_frequency, 0o755)
     usual = {plain, executable}
-    unusual = {path: mode for path, mode in modes.items() if mode not in usual}
+    unusual = {
+        path: mode for mode in by_frequency if mode not in usual for path in paths_by_mode[mode]
+    }
     return Modes(plain, executable, unusual)
 
 
-def _usual(counts: Counter[int], default: int) -> int:
+def _usual(by_frequency: Sequence[int], default: int) -> int:
     """Return the most frequent mode among those that are as executable as `default`."""
-    for mode, _count in counts.most_common():
+    for mode in by_frequency:
         if mode & 0o100 == default & 0o100:
             return mode
     return default

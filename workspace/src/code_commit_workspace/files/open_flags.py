@@ -14,4 +14,5 @@ CLOSED_FOLDER = os.O_PATH | os.O_DIRECTORY | _PLAIN  # also one that its owner m
 OLD_FILE = os.O_RDONLY | os.O_NONBLOCK | _PLAIN  # does not wait at a pipe
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN
 EMPTIED_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _PLAIN
+APPENDED_FILE = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _PLAIN
 LOCK_FILE = os.O_RDWR | os.O_CREAT | _PLAIN

@@ -151,16 +151,17 @@ class Git:
         timeout: float = 600,
         reads_only: bool = False,
         most: int | None = None,
+        strict: bool = False,
     ) -> bytes:
         """Run `git *args` and return its standard output.
 
         If it is longer than `most` bytes, return at least one more.
 
         `env` is added to git's environment, `timeout` is in seconds. Unless `check`, the exit code
-        is ignored; exit codes up to `passing` are no failure. With `hooks`, the repository's hooks
-        run, and commits are signed if configured. With `reads_only`, only commands that change
-        nothing are allowed. Those run no filters; others run the filters in the user's own
-        configuration.
+        is ignored; exit codes up to `passing` are no failure, but with `strict`, warnings are one.
+        With `hooks`, the repository's hooks run, and commits are signed if configured. With
+        `reads_only`, only commands that change nothing are allowed. Those run no filters; others
+        run the filters in the user's own configuration.
 
         Raises:
             GitError: the command failed or timed out.
@@ -179,7 +180,8 @@ class Git:
         )
         was_cut = most is not None and len(completed.stdout) > most
         has_passed = 0 <= completed.returncode <= passing
-        if check and not has_passed and not was_cut:
+        has_warned = strict and bool(completed.stderr)
+        if check and not was_cut and (has_warned or not has_passed):
             raise failure(args, completed)
         return completed.stdout
 
@@ -267,6 +269,29 @@ class Git:
             self.require_repository()
             raise
         return dict.fromkeys(_rows(listing)).keys()
+
+    def list_tracked(self) -> AbstractSet[str]:
+        """Return the paths below the root that git tracks.
+
+        Raises:
+            NotReady: as `list_files`.
+        """
+        return self._list("--cached")
+
+    def list_untracked(self) -> AbstractSet[str]:
+        """Return the paths below the root that git neither tracks nor ignores.
+
+        Raises:
+            NotReady: as `list_files`.
+        """
+        return self._list("--others", "--exclude-standard")
+
+    def _list(self, *options: str) -> AbstractSet[str]:
+        try:
+            return frozenset(_rows(self.run(["ls-files", "-z", *options])))
+        except GitError:
+            self.require_repository()
+            raise
 
     def list_new_files(self) -> AbstractSet[str]:
         """Return the paths below the root whose content git does not have, but for ignored ones.

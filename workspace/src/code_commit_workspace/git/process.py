@@ -26,6 +26,7 @@ from code_commit_workspace.words import describe_ending
 # Seconds.
 _POLL = 0.1
 _FIRST_LOOK = 0.3  # git has read all control files of most repositories by then
+_BUSY_LOOK = 3.0  # a git that is at work reads a device, or it has much to do
 _IDLE = 0.3  # without any processor time
 _AFTER_SIGTERM, _AFTER_SIGKILL = 0.3, 30.0  # git removes its lock files in the first
 _AT_EXIT = 0.05
@@ -169,6 +170,7 @@ class _Watch:
         self._files = files
         self._begin = begin
         self._limit = self._begin + timeout
+        self._busy_until = self._begin + _BUSY_LOOK
         self._pause = _FIRST_LOOK
         self._next_look = self._begin + self._pause
         self._idle_since = math.inf
@@ -191,6 +193,9 @@ class _Watch:
         if STOP.is_set and self._idle_since == math.inf:
             self._has_worked()
         if self._files and now >= self._next_look:
+            if now < self._busy_until and self._has_worked():
+                self._next_look = now + _POLL  # it does not wait
+                return
             self._files.search(stop=lambda: STOP.is_set)
             self._pause *= 4
             self._next_look = time.monotonic() + self._pause

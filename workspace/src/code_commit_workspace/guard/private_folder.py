@@ -10,7 +10,6 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.small_file import read_in_project
-from code_commit_workspace.records import Protected
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER
 
 _LIMIT = 16 * 1024 * 1024  # bytes
@@ -110,6 +109,7 @@ def _require_outside(paths: Sequence[str], private_folder: str) -> None:
     if not paths:
         return
     from code_commit_workspace.guard.protected import ProtectedNames
+    from code_commit_workspace.records import Protected
 
     names = ProtectedNames([Protected(private_folder)])
     for path in paths:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from code_commit_workspace.files.path_kinds import is_file
 from code_commit_workspace.git import Git, GitError
+from code_commit_workspace.process.folders import CACHE_MARKS, CONTROL_NAMES, Folders
 
 _MANY = 64  # with more folders at one depth, ask git which of them it ignores
-_CACHE_MARKS = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
-_READ = frozenset({".gitignore", ".gitattributes"})  # git opens them whatever they are
-_NAMES = _READ | {".git"}
 
 FindIgnored = Callable[[Sequence[str]], frozenset[str]]
 
@@ -35,27 +31,14 @@ class CheckedFiles:
     special: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """What is in a folder: all names, and those of links and of what is `special`.
-
-    `below` are the paths of the folders to search next.
-    """
-
-    names: frozenset[str] = frozenset()
-    links: frozenset[str] = frozenset()
-    special: frozenset[str] = frozenset()
-    below: tuple[str, ...] = ()
-
-
 def find_checked_files(
-    root: Path,
+    tree: Folders,
     *,
     known: frozenset[str],
     not_searched: frozenset[str],
     ignored: FindIgnored | None,
 ) -> CheckedFiles:
-    """Find the control files below `root`, except in the folders `not_searched` at the root.
+    """Find the control files in `tree`, except in the folders `not_searched` at the root.
 
     In `known` folders, the marks of a cache count, too: a build could hide a `.gitignore` behind
     one.
@@ -69,15 +52,16 @@ def find_checked_files(
     while level:
         below: list[str] = []
         for folder in level:
-            content = _look(root, folder, not_searched)
-            below += content.below
-            links += (_join(folder, name) for name in content.links & _NAMES)
+            content = tree.content(folder)
+            left_out = {".git"} if folder else {".git", *not_searched}
+            below += (_join(folder, name) for name in content.folders if name not in left_out)
+            links += (_join(folder, name) for name in content.links & CONTROL_NAMES)
             special += (_join(folder, name) for name in content.special)
             if folder and ".git" in content.names:
                 repositories.append(folder)
             counting_names = content.names & {".gitignore"}
             if folder:
-                marks = content.names & _CACHE_MARKS
+                marks = content.names & CACHE_MARKS
                 if marks and folder not in known:
                     continue  # a cache or virtual environment, which builds may empty
                 counting_names |= marks
@@ -118,31 +102,6 @@ def _not_ignored(folders: list[str], ignored: FindIgnored | None) -> list[str]:
     except Exception:  # noqa: BLE001 - if git fails (its config may be what was altered), all count
         return folders
     return [folder for folder in folders if folder not in left_out]
-
-
-def _look(root: Path, folder: str, not_searched: frozenset[str]) -> _Folder:
-    names: set[str] = set()
-    links: set[str] = set()
-    folders: list[str] = []
-    try:
-        with os.scandir(root / folder) as entries:
-            for entry in entries:
-                names.add(entry.name)
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.name)
-                elif entry.is_symlink():
-                    links.add(entry.name)
-    except OSError:
-        return _Folder()
-    opened_by_git = (names & _READ) - links - set(folders)
-    special = {name for name in opened_by_git if not is_file(root / folder / name)}
-    left_out = {".git"} if folder else {".git", *not_searched}
-    return _Folder(
-        frozenset(names),
-        frozenset(links),
-        frozenset(special),
-        tuple(_join(folder, name) for name in folders if name not in left_out),
-    )
 
 
 def checked_outside(git: Git) -> tuple[Path, ...]:

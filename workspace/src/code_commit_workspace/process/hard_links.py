@@ -17,6 +17,8 @@ from uuid import uuid4
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.interruption import STOP
 
+SET_UID = stat.S_ISUID | stat.S_ISGID
+
 
 def files_below(top: str, *, skip: Iterable[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
     """Yield every file below `top` with its status.
@@ -39,14 +41,42 @@ def files_below(top: str, *, skip: Iterable[str] = ()) -> Iterator[tuple[str, os
             continue
 
 
+def unusual_files(top: str, *, skip: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the regular files below `top` that have several names, or set-uid or set-gid bits.
+
+    They come with their status. Do not follow links; leave out the folders `skip`. All other files
+    cost as little as possible: there may be hundreds of thousands.
+    """
+    left_out = frozenset(skip)
+    ahead = [top]
+    while ahead:
+        STOP.check()
+        try:
+            with os.scandir(ahead.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.path not in left_out:
+                            ahead.append(entry.path)
+                        continue
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except OSError:
+                        continue  # it is gone
+                    is_unusual = status.st_nlink > 1 or status.st_mode & SET_UID
+                    if is_unusual and stat.S_ISREG(status.st_mode):
+                        yield entry.path, status
+        except OSError:
+            continue
+
+
 def linked_elsewhere(root: str, *, skip: Iterable[str]) -> list[list[str]]:
     """Return the files below `root` that have more names elsewhere.
 
     Each is the list of its names below `root`.
     """
     names_of: dict[tuple[int, int, int], list[str]] = {}
-    for path, status in files_below(root, skip=skip):
-        if status.st_nlink > 1 and stat.S_ISREG(status.st_mode):
+    for path, status in unusual_files(root, skip=skip):
+        if status.st_nlink > 1:
             file = (status.st_nlink, status.st_dev, status.st_ino)
             names_of.setdefault(file, []).append(path)
     return [names for (links, *_), names in names_of.items() if len(names) < links]

@@ -26,13 +26,13 @@ from code_commit_workspace.process.checked_files import (
     find_checked_files,
     folder_of,
 )
-from code_commit_workspace.process.hard_links import files_below
+from code_commit_workspace.process.folders import Folders
+from code_commit_workspace.process.hard_links import SET_UID, unusual_files
 from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 
 BUILD_SCRIPT = "build.sh"
 
 _LARGE = 4 * 1024 * 1024
-_SET_UID = stat.S_ISUID | stat.S_ISGID
 _CLOCK_TICK = 20_000_000  # nanoseconds by which the clock of files may lag
 _GIT_PARTS = ("config", "config.worktree", "commondir", "hooks", "info")
 
@@ -61,12 +61,14 @@ class Seal:
 class Sealed:
     """The state of all checked files at one moment.
 
-    `time` is in nanoseconds, by the clock of files.
+    `time` is in nanoseconds, by the clock of files. `skipped` are the folders that are not searched
+    for set-uid files; None if no folder is.
     """
 
     seals: dict[str, Seal]
     files: CheckedFiles
     time: int
+    skipped: frozenset[str] | None
 
 
 class IntegrityCheck:
@@ -76,7 +78,8 @@ class IntegrityCheck:
     whose top is above. `ignored` returns which of some folders git ignores: a `.gitignore` in one
     of those has no effect. `state_hidden` is whether processes cannot reach the state folder.
     `not_searched` are folders at the root that no change may touch anyway, so no `.gitignore` in
-    them counts.
+    them counts. `unreachable` are files and folders at the root that the process cannot change, if
+    they exist before; None if set-uid files do not count. `tree` may know the folders already.
     """
 
     def __init__(
@@ -90,6 +93,8 @@ class IntegrityCheck:
         git_folders: Iterable[Path] = (),
         ignored: FindIgnored | None = None,
         state_hidden: bool = False,
+        unreachable: Iterable[str] | None = (),
+        tree: Folders | None = None,
     ) -> None:
         self._root = root
         self._private_folder = private_folder
@@ -99,6 +104,8 @@ class IntegrityCheck:
         self._git_folders = tuple(git_folders)
         self._ignored = ignored
         self._state_hidden = state_hidden
+        self._unreachable = unreachable
+        self._tree = tree or Folders(root)
 
     def seal(self, folders: frozenset[str] = frozenset()) -> Sealed:
         """Record the current state.
@@ -108,7 +115,7 @@ class IntegrityCheck:
         """
         now = time.time_ns() - _CLOCK_TICK
         files = find_checked_files(
-            self._root, known=folders, not_searched=self._not_searched, ignored=self._ignored
+            self._tree, known=folders, not_searched=self._not_searched, ignored=self._ignored
         )
         skip = ""
         if self._state_hidden:
@@ -125,7 +132,7 @@ class IntegrityCheck:
             else:
                 seals |= self._git(place, skip, follow=False)
         seals |= self._below(self._root / self._private_folder, skip)
-        return Sealed(seals, files, now)
+        return Sealed(seals, files, now, self._skipped())
 
     def altered(self, before: Sealed) -> tuple[str, ...]:
         """Return what differs from `before`: paths relative to the root; `.` is the root."""
@@ -144,18 +151,23 @@ class IntegrityCheck:
             changed = {name for name in changed if not name.startswith(f"{git_folder}/")}
             changed.add(git_folder)
         changed |= after.files.links - before.files.links
-        changed |= self._made_set_uid(before.time)
+        changed |= self._made_set_uid(before)
         return tuple(sorted(_shown(name) for name in changed))
 
-    def _made_set_uid(self, since: int) -> set[str]:
-        """Return the files below the root that became set-uid or set-gid at `since` or later.
+    def _skipped(self) -> frozenset[str] | None:
+        """Return the folders that are not searched for set-uid files; None if none is."""
+        if self._unreachable is None:
+            return None
+        folders = [f"{self._root}/{name}" for name in (".git", *self._unreachable)]
+        return frozenset(filter(is_plain_folder, folders))
 
-        `since` is in nanoseconds.
-        """
+    def _made_set_uid(self, before: Sealed) -> set[str]:
+        """Return the files below the root that became set-uid or set-gid since then."""
         names: set[str] = set()
-        for path, status in files_below(str(self._root), skip=(f"{self._root}/.git",)):
-            is_set_uid = stat.S_ISREG(status.st_mode) and status.st_mode & _SET_UID
-            if is_set_uid and status.st_ctime_ns >= since:
+        if before.skipped is None:
+            return names
+        for path, status in unusual_files(str(self._root), skip=before.skipped):
+            if status.st_mode & SET_UID and status.st_ctime_ns >= before.time:
                 names.add(self._name(path))
         return names
 

@@ -26,6 +26,7 @@ from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.checked_files import FindIgnored
+from code_commit_workspace.process.folders import Folders
 from code_commit_workspace.process.hard_links import linked_elsewhere, replace_by_copies
 from code_commit_workspace.process.integrity import BUILD_SCRIPT, IntegrityCheck, Sealed
 from code_commit_workspace.process.launch import Process
@@ -89,9 +90,12 @@ class ProcessRunner:
             writable=settings.writable,
             readable=settings.readable,
         )
+        # No process can write there, so what is there needs no search.
+        self._unreachable = (private_folder, *settings.read_only)
         self._integrity = partial(
             IntegrityCheck,
             root,
+            tree=Folders(root),
             private_folder=private_folder,
             state_folder=state_folder,
             build_script=build_script,
@@ -136,8 +140,10 @@ class ProcessRunner:
             self._linked = self._find_linked()
 
     def _find_linked(self) -> list[list[str]]:
-        git_folder = os.path.realpath(self._root / ".git")
-        return linked_elsewhere(os.path.realpath(self._root), skip=[git_folder])
+        root = os.path.realpath(self._root)
+        return linked_elsewhere(
+            root, skip=[f"{root}/{name}" for name in (".git", *self._unreachable)]
+        )
 
     def _replace_linked(self) -> None:
         """Replace files with another name outside of the project, before the first process.
@@ -356,7 +362,8 @@ class ProcessRunner:
         if isolated:
             env = self._sandbox.environment(env)
             self._replace_linked()
-        integrity = self._integrity(state_hidden=isolated)
+        unreachable = self._unreachable if isolated else None
+        integrity = self._integrity(state_hidden=isolated, unreachable=unreachable)
         sealed = integrity.seal()
         wrapper = self._sandbox.wrapper() if isolated else None
         return _Ready(argv, env | dict(more), partial(integrity.altered, sealed), wrapper)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from code_commit.plugin_api import Message, Run, count_of
 from code_commit_planner.agents.display import (
@@ -34,8 +35,9 @@ def work(
     prompt: str,
     shared: str = "",
     history: Sequence[Message] = (),
+    transcript: Path | None = None,
 ) -> AgentResult:
-    """Let the model of the role `agent` work, and show its work.
+    """Let the model of the role `agent` work, and show its work; see `run_agent`.
 
     Raises:
         NotReady, LimitReached, ProviderFailed, ResponseRefused: as `run_agent`.
@@ -51,6 +53,7 @@ def work(
             prompt=prompt,
             shared=shared,
             history=history,
+            transcript=transcript,
             label=agent,
             on_call=watch.called,
             on_text=watch.said,

@@ -62,6 +62,7 @@ def chat(run: Run) -> Result:
             result = session.work(prompt, history)
         except QuitAtError:  # the next start continues the conversation
             return session.ended(Event.QUIT)
+        session.transcript = result.transcript
         if result.turns or result.end is not End.CONTEXT_FULL:
             history = result.messages
         else:  # the next words may fit
@@ -74,12 +75,16 @@ def chat(run: Run) -> Result:
 
 @dataclass(slots=True)
 class _Session:
-    """A chat with its number of turns. The first one began at the checkpoint `begun`."""
+    """A chat with its number of turns. The first one began at the checkpoint `begun`.
+
+    `transcript` has the conversation so far, unless it is None.
+    """
 
     run: Run
     toolbox: Toolbox
     begun: str = ""
     turns: int = 0
+    transcript: Path | None = None
 
     def ask(self, question: str) -> str | Event:
         """Return the person's words, or how they end the chat."""
@@ -117,8 +122,10 @@ class _Session:
                     system=fill(CHAT_SYSTEM, codepath=legible(str(run.root))),
                     prompt=prompt,
                     history=history,
+                    transcript=self.transcript,
                 )
             except (ProviderFailed, ResponseRefused) as error:
+                self.transcript = None
                 if not wants_to_try_again(run, error):
                     raise
                 if (interrupted := _interrupted_chat(run)) is not None:

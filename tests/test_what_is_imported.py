@@ -1,0 +1,88 @@
+"""Commands import what they need, and a run imports before its call what the call needs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+NEEDED = ("testing", "commit", "history", "openai", "acceptance")
+pytestmark = pytest.mark.skipif(
+    any(find_spec(f"code_commit_{name}") is None for name in NEEDED),
+    reason="the default workflow is not installed",
+)
+
+# What only the work after a call needs, or nothing at all.
+LATER = {
+    "asyncio",
+    "code_commit_acceptance.languages",
+    "code_commit_acceptance.signals",
+    "genai_prices",
+    "jinja2",
+    "prompt_toolkit",
+    "pydantic_settings",
+    "pygments",
+    "rich.console",
+}
+# What only a workflow needs.
+OF_RUNS = LATER | {
+    "code_commit.models.http",
+    "code_commit.plugin_api.event",
+    "code_commit.run.session",
+    "code_commit_commit.attempts",
+    "httpx",
+    "structlog",
+}
+
+
+def modules_in(trace: str) -> set[str]:
+    """Return the modules that `-X importtime` names."""
+    return set(re.findall(r"^import time:.* ([\w.]+)$", trace, re.MULTILINE))
+
+
+def traced(folder: Path, environment: dict[str, str], *arguments: str) -> str:
+    """Run the command; return what it and `-X importtime` write to stderr, in order."""
+    completed = subprocess.run(
+        [sys.executable, "-P", "-X", "importtime", "-m", "code_commit", *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert completed.returncode == 0, completed.stderr[-2000:]
+    return completed.stderr
+
+
+def test_a_run_imports_the_rest_after_its_call(tmp_path: Path) -> None:
+    from code_commit_testing import Project, Reply, ScriptedServer
+
+    project = Project.create(tmp_path)
+    with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
+        service = {"OPENAI_API_KEY": "sk-0123456789-k", **server.environment()}
+        service["CODE_COMMIT_MODEL"] = "gpt-5"
+        environment = {**project.environment(), **service}
+        # Two sources set the model, and no table.
+        trace = traced(project.root, environment, "--model", "gpt-5")
+    before, asking, after = trace.partition("asking gpt-5")
+    assert asking
+    assert {"httpx", "code_commit_commit.attempts"} <= modules_in(before)
+    assert modules_in(before) & LATER == set()
+    assert "code_commit_acceptance.signals" in modules_in(after)
+    assert modules_in(trace) & {"httpx2", "prompt_toolkit", "pydantic_settings"} == set()
+
+
+@pytest.mark.parametrize(
+    "arguments", [("check", "a.txt"), ("runs", "list"), ("plugins",)], ids=" ".join
+)
+def test_commands_import_no_workflow(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    from code_commit_testing import Project
+
+    project = Project.create(tmp_path)
+    modules = modules_in(traced(project.root, project.environment(), *arguments))
+    assert "code_commit.cli.host" in modules
+    assert modules & OF_RUNS == set()
