@@ -29,6 +29,7 @@ replies = {json.dumps([WEAKER])}
     assert "            the tests from before pass, too\n" in shown
     details = project.command("runs", "show", "latest", "--json").document
     assert details["data"]["acceptance"]["trailers"]["Tests-Of-Before"] == "passed"
+    assert project.command("runs", "open", "--no-browser").exit_code == 0
     page = (project.run_folder / "report.html").read_text()
     assert "<dt>Tests-Of-Before</dt><dd>passed</dd>" in page
     assert "signals of code-commit-acceptance: warning: 1 fewer test: test_b" in page

@@ -279,6 +279,7 @@ def test_a_cancelled_call_is_closed_at_once(run, project, tmp_path):
 
 def test_the_report_shows_the_candidates_side_by_side(run, project):
     assert run(["red", "green", "prose"]).exit_code == 0
+    assert project.command("runs", "open", "--no-browser").exit_code == 0
     page = (project.run_folder / "report.html").read_text()
     table = page.partition('<h2 id="candidates">')[2].partition("</table>")[0]
     for text in ("1 gpt-5", "2 gemini-2.5-pro", "3 claude-sonnet-4-5", "call 2", "1 file"):

@@ -70,6 +70,7 @@ def test_code_that_does_not_fit_is_ranked_and_every_report_says_so(project, comm
     assert f"ranked {len(first['files'])} of 35 files, about " in shown.stdout
     [listed, *_] = project.command("runs", "show", "latest", "--json").document["contexts"]
     assert listed["files"] == first["files"]
+    assert project.command("runs", "open", "--no-browser").exit_code == 0
     page = (project.run_folder / "report.html").read_text()
     assert f"ranked {len(first['files'])} of 35 files" in page
 

@@ -38,6 +38,7 @@ COMMANDS = (
     ("runs", "show", "latest"),
     ("runs", "diff", "latest"),
     ("runs", "export", "latest", "--sink", "html"),
+    ("runs", "open", "--no-browser"),
     ("replay",),
     ("undo",),
     ("runs", "prune", "--keep", "0"),

@@ -153,7 +153,7 @@ def test_the_events_tell_all_that_is_known_of_a_call(run, project: Project):
     finished = run("--numbered", "--json")
     assert finished.exit_code == 0, finished.stderr
     own = {"number": 1, "label": "ask", "model": "rich-1"}
-    place = {"address": "", "key_source": "", "request": "1-ask.txt"}
+    place = {"address": "", "key_source": "", "request": "1-ask.txt", "instead_of": None}
     assert calls(project, "call.started")[0] == own | place | {"provider": "rich"}
     tokens = {"input": 1000, "output": 200, "cache_read": 30, "cache_write": 4, "reasoning": 5}
     ended = {

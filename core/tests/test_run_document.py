@@ -43,6 +43,7 @@ EMPTY = {
     "models": [],
     "plugins_failed": [],
     "files": [],
+    "undone": [],
     "argv": [],
     "versions": {},
     "data": {},
@@ -231,10 +232,9 @@ PRICED = finished("claude-sonnet-4-5", input_tokens=100_000, output_tokens=10_00
             "111,500 tokens",
         ),
         (
-            # Loading the prices would take too long.
-            [("call.finished", PRICED[1] | {"seconds": 0.999})],
-            "100,000 tokens in, 10,000 tokens out, 1 call, 1:01",
-            "110,000 tokens",
+            [("call.finished", PRICED[1] | {"seconds": 0.001})],
+            "$0.4500, 100,000 tokens in, 10,000 tokens out, 1 call, 1:01",
+            "110,000 tokens, $0.4500",
         ),
     ],
 )

@@ -35,6 +35,8 @@ COMMAND_LINES: dict[str, tuple[tuple[str, ...], int]] = {
     "runs-diff": (("runs", "diff", "--attempt", "1"), 0),
     "runs-export": (("runs", "export", "--sink", "html"), 0),
     "runs-list": (("runs", "list"), 0),
+    "runs-cost": (("runs", "cost"), 0),
+    "runs-open": (("runs", "open"), 0),
     "runs-path": (("runs", "path"), 0),
     "runs-prune": (("runs", "prune", "--keep", "1"), 0),
     "runs-show": (("runs", "show"), 0),

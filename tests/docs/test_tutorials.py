@@ -30,6 +30,7 @@ PLUGINS = {
     "own-hooks.md": "advice",
     "model-layer.md": "cache",
     "rate-limit.md": "rate-limit",
+    "fallback.md": "fallback",
     "instructions.md": "conventions",
     "context.md": "branch",
     "response-format.md": "json-files",

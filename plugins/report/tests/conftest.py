@@ -59,10 +59,26 @@ class Answered:
 
     @property
     def page(self) -> str:
+        """The whole page, as `runs open` makes it from the short one."""
+        if "This is the short page" in self.short_page:
+            opened = self.command("runs", "open", "--no-browser")
+            assert opened.exit_code == 0, opened.stderr
+        return self.short_page
+
+    @property
+    def short_page(self) -> str:
         return (self.project.run_folder / "report.html").read_text("utf-8")
 
     @property
     def index(self) -> str:
+        """The list of all runs, as `runs open` makes it."""
+        if '"list runs newer"' in self.appended_index:
+            opened = self.command("runs", "open", "--all")
+            assert opened.exit_code == 0, opened.stderr
+        return self.appended_index
+
+    @property
+    def appended_index(self) -> str:
         return (self.project.root / "logs" / "index.html").read_text("utf-8")
 
 

@@ -340,7 +340,8 @@ def test_a_hunk_that_begins_in_a_docstring_has_the_colors_of_its_file(answered, 
 
 def test_a_page_shows_the_first_files_of_a_large_change(answered):
     answered(
-        block("good\n") + "".join(f"^^^many/f{number}.txt\nx\n^^^end\n" for number in range(2100))
+        block("good\n") + "".join(f"^^^many/f{number}.txt\nx\n^^^end\n" for number in range(2100)),
+        settings="[plugins.html]\nlive = true\n",
     )
     page = answered.page
     assert "2,101 files differ" in page

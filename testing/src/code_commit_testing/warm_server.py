@@ -69,8 +69,8 @@ def preload(left_out: Sequence[str]) -> None:
         _import(name)
     for name in left_out:
         del sys.modules[name]
-    if pages := _import("code_commit_report.page"):
-        pages.warm_up()
+    if api := _import("code_commit.plugin_api"):
+        api.cost_of("", api.Usage(0, 0))  # loads the list of prices
     # Only a loss of power would show these. Waiting for the disk is half of a short run's time.
     os.fsync = _no_flush
     if disk := _import("code_commit_workspace.transaction.disk"):

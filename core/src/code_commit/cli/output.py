@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import CodeCommitError, ExitCode
-from code_commit.terminal.screen import align_columns, terminal_columns
+from code_commit.terminal.screen import align_columns, may_color, terminal_columns
 from code_commit.terminal.streams import SafeStream, write_stdout
 from code_commit_workspace.words import printable
 
@@ -67,6 +67,21 @@ class CommandOutput:
         if sys.stdout.isatty():
             text = printable(text)
         write_stdout(sys.stdout, text)
+
+    def diff(self, text: str, *, paged: bool = True) -> None:
+        """Write a unified diff to stdout: on a terminal in color, and `paged` in a pager."""
+        text = self._known_keys.text(text)
+        if not sys.stdout.isatty():
+            write_stdout(sys.stdout, text)
+            return
+        from code_commit.terminal.diff_lines import in_color
+        from code_commit.terminal.pager import show_in_pager
+
+        text = printable(text)
+        if may_color(sys.stdout, os.environ):
+            text = "\n".join(in_color(text.split("\n")))
+        if not (paged and text and show_in_pager(text, os.environ)):
+            write_stdout(sys.stdout, text)
 
     def note(self, text: str) -> None:
         """Print one line on stderr. A closed stderr changes no exit code."""

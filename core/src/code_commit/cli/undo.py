@@ -15,6 +15,7 @@ from code_commit.cli.host import CommandHost
 from code_commit.cli.parser import add_json
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
+from code_commit.plugin_api.run_summary import note_redone, note_undone
 from code_commit.run.put_back import describe_put_back, take_killed_trials, trial_marker
 from code_commit_workspace import STOP
 from code_commit_workspace.words import count_by_folder, count_of, printable
@@ -61,6 +62,7 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
                 run = _run_to_undo(host, name, workspace.checkpoints)
                 with STOP.hold():
                     put_back = workspace.checkpoints.undo(run, paths, force=arguments.force)
+                    note_undone(host.root / LOGS / put_back.run, put_back.paths)
             except NotReady as error:
                 if not undone:
                     raise
@@ -129,6 +131,7 @@ def redo(host: CommandHost, arguments: Namespace) -> int:
     with host.workspace(writes=True, repository="existing") as workspace, STOP.hold():
         run, brought_back = workspace.checkpoints.redo(name)
         trial_marker(workspace, run).unlink(missing_ok=True)
+        note_redone(host.root / LOGS / run, brought_back)
     if arguments.json:
         host.out.document({"run": run, "restored": list(brought_back)})
         return ExitCode.REACHED

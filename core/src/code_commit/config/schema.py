@@ -113,6 +113,7 @@ class NamedConfig(BaseModel):
     """The fields of a named config that the host reads, except the address and the key."""
 
     stream: Stream
+    fallback: list[str] = []
 
 
 class HostSettings(BaseModel):

@@ -205,6 +205,7 @@ class Progress:
             for activity in activities
         ]
         status = f"[{clock(now - self._started)}] {self._attempt}{', '.join(texts)}"
+        self._document.price()
         if spent := describe_spent(self._document.fields):
             status += f"; {spent} so far"
         return status

@@ -94,8 +94,12 @@ class CallLog:
         next: NextLayer,  # noqa: A002
         service: Service,
         watch: Watch | None,
+        instead_of: int | None = None,
     ) -> Completion:
-        """Log the start and the end of a call. With `watch`, stop a streamed reply early."""
+        """Log the start and the end of a call. With `watch`, stop a streamed reply early.
+
+        `instead_of` is the number of the failed call in whose place this one is made.
+        """
         number = call.number if self._numbered else None
         files = self._log.call_files(number, call.label)
         make_printer = self.print_text.get()
@@ -114,6 +118,7 @@ class CallLog:
                         address=service.address,
                         key_source=service.key_source,
                         request=files.request,
+                        instead_of=instead_of,
                     )
                 )
                 started = time.monotonic()
@@ -121,7 +126,7 @@ class CallLog:
                 try:
                     completion = next(replace(call, progress=reply.take))
                     finished = self._finished(call, reply, completion, time.monotonic() - started)
-                    reply.end(completion.text)
+                    reply.end("" if reply.passed_on else completion.text)
                     self._keep(finished, reply, completion)
                 except BaseException as error:
                     self._log.emit(self._failed(call, error, time.monotonic() - started, finished))
@@ -143,6 +148,12 @@ class CallLog:
         if reply and not completion.cached:
             reply.spent.append((completion.usage, completion.cost))
         return completion
+
+    def pass_on(self, call: ModelCall) -> None:
+        """Note that another model answers a call: that call has the tokens and the cost."""
+        if reply := self.running.get(call.number):
+            reply.passed_on = True
+            reply.spent.append(_NOTHING_SPENT)
 
     def retried(self, call: ModelCall, number: int, wait: float, reason: str) -> None:
         """Log that the try `number` failed and the next one starts after `wait` seconds.
@@ -222,7 +233,7 @@ class CallLog:
         return CallFinished(
             number=call.number,
             label=call.label,
-            model=completion.model,
+            model=call.model if reply.passed_on else completion.model,
             finish=completion.finish.value,
             finish_detail=completion.finish_detail,
             seconds=round(took, 3),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from code_commit.models.call_log import CallLog, refusal
 from code_commit.models.cancellation import Cancellation
@@ -31,7 +32,13 @@ from code_commit.plugin_api.conversation import (
     Text,
     ToolResult,
 )
-from code_commit.plugin_api.errors import Interrupted, ProviderFailed, ResponseRefused
+from code_commit.plugin_api.errors import (
+    Interrupted,
+    LimitReached,
+    NotReady,
+    ProviderFailed,
+    ResponseRefused,
+)
 from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Watch
 from code_commit_workspace import STOP, Redactor
@@ -64,9 +71,41 @@ class Models:
             NotReady: a role or the default names nothing, its config is wrong, or its key is
                 missing; or a limit on cost cannot be kept, because the price of `name` is unknown.
         """
+        service, reason = self._service(role, name)
+        for fallback in service.fallback:
+            self._service(role, fallback)
+        return ChainedModel(self, service, role, reason, self._chain(service, self.layers))
+
+    def other(self, distribution: str, name: str) -> OtherModel:
+        """Return the model `name` for the layers of `distribution`.
+
+        Only the layers of later plugins are around its calls.
+
+        Raises:
+            UsageError: the model does not exist.
+            NotReady: its config is wrong, its key is missing, or its price is unknown.
+        """
+        service, reason = self._service("default", name)
+
+        def chain(call: ModelCall, **how: Any) -> Completion:
+            owners = [owner for owner, _ in self.layers]
+            first_below = len(owners) - owners[::-1].index(distribution)
+            return self._chain(service, self.layers[first_below:])(call, **how)
+
+        return OtherModel(self, ChainedModel(self, service, "default", reason, chain))
+
+    def _service(self, role: str, name: str | None) -> tuple[Service, str]:
         service, reason = self.services.of(role, name)
         if name is not None and self.budget and not service.definition.free:
             require_price(service.model)
+        return service, reason
+
+    def _chain(
+        self,
+        service: Service,
+        layers: Sequence[tuple[str, ModelLayer]],
+    ) -> Callable[..., Completion]:
+        """Return the chain of a service, with these layers of plugins."""
         chain: NextLayer = partial(ask_provider, service=service)
         if self.budget and not service.definition.free:
             spend = partial(self.budget.spend, count=partial(count_tokens, service=service))
@@ -84,10 +123,9 @@ class Models:
         chain = partial(
             deadline, next=chain, seconds=http.deadline_seconds, count=self.log.count_answer
         )
-        for distribution, layer in reversed(self.layers):
+        for distribution, layer in reversed(layers):
             chain = partial(run_layer, next=chain, layer=layer, distribution=distribution)
-        chain = partial(self.log.record, next=chain, service=service)
-        return ChainedModel(self, service, role, reason, chain)
+        return partial(self.log.record, next=chain, service=service)
 
     def wait(self, cancellation: Cancellation, seconds: float) -> None:
         """Wait for `seconds`.
@@ -160,10 +198,65 @@ class ChainedModel:
         watch: Watch | None,
         cancellation: Cancellation | None = None,
     ) -> Completion:
-        """Make the call `number`, whose prompt fits. Setting `cancellation` ends it."""
+        """Make the call `number`, whose prompt fits. Setting `cancellation` ends it.
+
+        If it fails in a way that may pass, the models of the setting `fallback` take over, each in
+        a call of its own.
+        """
+        calls = [number]
+        warn = self.models.log.warn
+        successors = self._successors(calls, size)
+        model = self
+        while True:
+            try:
+                return model.complete_once(
+                    request, calls, size, label=label, watch=watch, cancellation=cancellation
+                )
+            except ProviderFailed as error:
+                successor = next(successors, None) if error.may_pass else None
+                if successor is None:
+                    raise
+            name, model = successor
+            warn(f"call {calls[-1]} failed: {name} takes over")
+            calls.append(self.models.log.next_number())
+
+    def _successors(
+        self,
+        calls: Sequence[int],
+        size: PromptSize,
+    ) -> Iterator[tuple[str, ChainedModel]]:
+        """Yield name and model of each that may take over after the failed `calls`."""
+        warn = self.models.log.warn
+        for name in self.service.fallback:
+            model = self.models.model(self.role, name)
+            try:
+                model.require_fit(size)
+            except (NotReady, LimitReached) as error:
+                warn(f"{name} cannot take over: {error.message}")
+                continue
+            yield name, model
+        falls_back = getattr(self.service.provider, "falls_back", None)  # of a recorded run
+        while falls_back is not None and falls_back(calls[-1]):
+            yield self.name, self
+
+    def complete_once(
+        self,
+        request: Request,
+        calls: Sequence[int],
+        size: PromptSize,
+        *,
+        label: str,
+        watch: Watch | None,
+        cancellation: Cancellation | None,
+    ) -> Completion:
+        """Make the last of `calls`, in place of the one before it."""
         services = self.models.services
-        call = self._call(request, label, number, cancellation)
-        received = self.chain(call, watch=watch if services.settings.stop_early else None)
+        call = self._call(request, label, calls[-1], cancellation)
+        received = self.chain(
+            call,
+            watch=watch if services.settings.stop_early else None,
+            instead_of=calls[-2] if len(calls) > 1 else None,
+        )
         self.models.windows.warn_if_cut(size, received, self.service)
         completion = without_thinking(received)
         if completion is not received:
@@ -210,6 +303,46 @@ class ChainedModel:
             calling=partial(_calling, cancellation),
             hide=models.services.redactor.add,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class OtherModel:
+    """A model for the layers of a plugin. Implements `plugin_api.OtherModel`."""
+
+    models: Models
+    model: ChainedModel
+
+    @property
+    def name(self) -> str:
+        """The model's id."""
+        return self.model.name
+
+    @property
+    def provider(self) -> str:
+        """The name of the model's provider."""
+        return self.model.provider
+
+    @property
+    def window(self) -> int | None:
+        """The most tokens that the model reads, or None if unknown."""
+        return self.model.window
+
+    def complete(self, call: ModelCall) -> Completion:
+        """Answer the request of `call` in a call of its own."""
+        size = PromptSize.of(call.request)
+        self.model.require_fit(size)
+        self.models.log.pass_on(call)
+        cancellation = Cancellation()
+        number = self.models.log.next_number()
+        with call.calling(cancellation.set):
+            return replace(self.model, role=call.role).complete_once(
+                call.request,
+                [number],
+                size,
+                label=call.label,
+                watch=None,
+                cancellation=cancellation,
+            )
 
 
 @contextmanager

@@ -44,6 +44,7 @@ class ReceivedReply:
     ) -> None:
         self.files = files
         self.lost_tries = 0
+        self.passed_on = False  # a layer passed the call on to another model
         self.spent: list[tuple[Usage, float | None]] = []  # for each answer of the service
         self._number = number
         self._log = log

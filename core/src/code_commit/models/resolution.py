@@ -32,15 +32,16 @@ if TYPE_CHECKING:
 NO_KEY = "no key"
 AT_FAULT = "this is a bug in its plugin; --debug shows where"
 _ADDRESS_FIELDS = frozenset({"base_url", "allow_http"})
-HOST_FIELDS = _ADDRESS_FIELDS | {"stream"}
+HOST_FIELDS = _ADDRESS_FIELDS | {"stream", "fallback"}
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
     """A model at its address. `max_tokens` is the configured limit of a completion, if any.
 
-    `stream` is the setting: "auto", "always" or "never". `write_price` is that of marked input,
-    relative to other input, if genai-prices does not have it.
+    `stream` is the setting: "auto", "always" or "never". `fallback` names the models that take over
+    if a call fails. `write_price` is that of marked input, relative to other input, if genai-prices
+    does not have it.
     """
 
     provider: Provider
@@ -50,6 +51,7 @@ class Service:
     token: str | None  # of the replayed run
     max_tokens: int | None
     stream: str
+    fallback: tuple[str, ...] = ()
     address: str = ""
     key_source: str = ""
     write_price: float | None = None
@@ -178,10 +180,37 @@ class Services:
                 missing.
         """
         choice, resolved = resolve(self.registry, self.settings, role, name)
+        service = self._service_of(choice, resolved)
+        for model in service.fallback:
+            self._service_of(*self._fallback(role, model, resolved))
+        return service, choice.reason
+
+    def _service_of(self, choice: ModelChoice, resolved: ResolvedModel) -> Service:
         with self._lock:
             if choice.name not in self._connected:
                 self._connected[choice.name] = self.connected(resolved)
-            return self._connected[choice.name], choice.reason
+            return self._connected[choice.name]
+
+    def _fallback(
+        self,
+        role: str,
+        name: str,
+        resolved: ResolvedModel,
+    ) -> tuple[ModelChoice, ResolvedModel]:
+        """Return the model `name` of the setting `fallback` of a config.
+
+        Raises:
+            NotReady: there is no such model.
+        """
+        try:
+            return resolve(self.registry, self.settings, role, name)
+        except UsageError as error:
+            place = self.settings.origin(
+                ("providers", resolved.provider.name, resolved.config, "fallback")
+            )
+            raise NotReady(
+                f"{place}: {_section_name(resolved)}: fallback: {error.message}", hint=error.hint
+            ) from error
 
     def check(self, role: str) -> None:
         """Check everything that a model of `role` needs but its key. Raises as `of`."""
@@ -238,6 +267,7 @@ class Services:
             token=token,
             max_tokens=getattr(config, "max_tokens", None),
             stream=table.get("stream", self.settings.stream),
+            fallback=tuple(table.get("fallback", ())),
         )
 
     def _endpoint(self, resolved: ResolvedModel, table: Mapping[str, Any]) -> Endpoint:
@@ -273,7 +303,9 @@ def make_provider(
     table = settings.connection(definition.name, resolved.config)
     where = _section_name(resolved)
     origin = settings.origins("providers", definition.name, resolved.config)
-    validated(NamedConfig, {"stream": table.get("stream", settings.stream)}, where, origin)
+    of_host = {"stream": table.get("stream", settings.stream), "fallback": []}
+    of_host |= {name: table[name] for name in of_host.keys() & table.keys()}
+    validated(NamedConfig, of_host, where, origin)
     section = {name: value for name, value in table.items() if name not in HOST_FIELDS}
     if resolved.model is not None:
         section["model"] = resolved.model

@@ -91,6 +91,7 @@ from .provider import ListingWire as ListingWire
 from .provider import ModelCall as ModelCall
 from .provider import ModelLayer as ModelLayer
 from .provider import NextLayer as NextLayer
+from .provider import OtherModel as OtherModel
 from .provider import PartialReply as PartialReply
 from .provider import Progress as Progress
 from .provider import Provider as Provider
@@ -146,8 +147,11 @@ from .run_files import parts_from_json as parts_from_json
 from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
+from .run_json import describe_changes as describe_changes
 from .run_json import duration as duration
+from .run_json import run_cost as run_cost
 from .run_json import run_document as run_document
+from .run_summary import read_summary as read_summary
 from .run_texts import RunTexts as RunTexts
 from .service_errors import error_details as error_details
 from .service_errors import kind_of_error as kind_of_error

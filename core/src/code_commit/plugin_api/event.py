@@ -95,7 +95,10 @@ class ContextChosen(Event):
 
 @dataclass(frozen=True, slots=True)
 class CallStarted(Event):
-    """A model call starts. `request` names the file of the prompt in the run folder."""
+    """A model call starts. `request` names the file of the prompt in the run folder.
+
+    `instead_of` is the number of the failed call in whose place it is made.
+    """
 
     kind: ClassVar[str] = "call.started"
     number: int
@@ -105,6 +108,7 @@ class CallStarted(Event):
     address: str
     key_source: str
     request: str
+    instead_of: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # only for annotations: every start imports this module
         ProviderDefinition,
         WorkflowDefinition,
     )
-    from code_commit.plugin_api.provider import ModelLayer
+    from code_commit.plugin_api.provider import ModelLayer, OtherModel
     from code_commit.plugin_api.record import LogSink
     from code_commit.plugin_api.run import Ending, Run
     from code_commit_workspace import PathRule
@@ -81,15 +81,19 @@ def code_commit_secrets() -> Iterable[str]:
 
 @hookspec
 def code_commit_model_layers(
-    settings: Any, secret: Callable[[str], str | None]
+    settings: Any,
+    secret: Callable[[str], str | None],
+    models: Callable[[str], OtherModel],
 ) -> Iterable[ModelLayer]:
     """Return layers around every model call, such as a cache, a rate limit or a policy.
 
     Called once per run, with this plugin's own validated section; `secret` returns the value of a
-    variable that this plugin declares in `code_commit_secrets`. Layers of several plugins run in
-    order of plugin name, outermost first. After an error in this hook the run does not start (exit
-    3). If a layer raises anything but a `CodeCommitError`, or returns no `Completion`, the run ends
-    with exit 4 and the name of its distribution.
+    variable that this plugin declares in `code_commit_secrets`. `models(name)` returns a model to
+    which a layer can pass a call on; a name is what `--model` takes. Ask for it here, not in the
+    layer: the run does not start if there is no such model or its key is missing. Layers of several
+    plugins run in order of plugin name, outermost first. After an error in this hook the run does
+    not start (exit 3). If a layer raises anything but a `CodeCommitError`, or returns no
+    `Completion`, the run ends with exit 4 and the name of its distribution.
     """
 
 

@@ -101,6 +101,12 @@ class Output(Protocol):
     def write(self, text: str) -> None:
         """Write a text such as a diff or a file on stdout. It is escaped only for a terminal."""
 
+    def diff(self, text: str, *, paged: bool = True) -> None:
+        """Write a unified diff as `write` does; on a terminal in color, and `paged` in a pager.
+
+        The pager is `GIT_PAGER` or `PAGER` of the environment, or else `less`.
+        """
+
     def note(self, text: str) -> None:
         """Print one line for people on stderr."""
 

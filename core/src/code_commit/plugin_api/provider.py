@@ -270,6 +270,35 @@ class ModelCall:
 NextLayer = Callable[[ModelCall], "Completion"]
 """The rest of the chain. Pass it the call that the layer received; the host rejects any other."""
 
+
+class OtherModel(Protocol):
+    """Another model, to which a layer can pass a call on: `models(name)` in the hook of layers."""
+
+    @property
+    def name(self) -> str:
+        """The model's id."""
+
+    @property
+    def provider(self) -> str:
+        """The name of the model's provider."""
+
+    @property
+    def window(self) -> int | None:
+        """The most tokens that the model reads, or None if that is unknown."""
+
+    def complete(self, call: ModelCall) -> Completion:
+        """Answer the request of `call` with this model, in a call of its own.
+
+        The host logs, prices, limits and redacts that call as any other; `--max-cost` and the
+        layers of later plugins apply to it.
+
+        Raises:
+            ProviderFailed: all tries failed, or the service refused or filtered.
+            NotReady, LimitReached: the prompt exceeds the model's window, or the next try could
+                exceed the limit.
+        """
+
+
 ModelLayer = Callable[[ModelCall, NextLayer], "Completion"]
 """Answers a call, or passes it to `next` and returns the result, like a transport of httpx."""
 
@@ -279,7 +308,8 @@ class Provider(Protocol):
 
     A provider may have an attribute `model`: the exact model that it calls, if the configured name
     is an alias. A provider of recorded runs may have a method `next_arrival(numbers)`: it returns
-    which of these calls at once arrived first.
+    which of these calls at once arrived first; and a method `falls_back(number)`: whether another
+    model took over from the failed call of this number.
     """
 
     def complete(self, call: ModelCall) -> Completion:

@@ -16,7 +16,10 @@ from code_commit_workspace.words import count_of
 # A run that was not ready, with events of these kinds alone, did not begin.
 BEFORE_WORK = frozenset({"run.started", "query.read", "message", "plugin.failed", "run.finished"})
 _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
+# After these errors, the service may still charge for the request.
+_MAY_HAVE_COST = frozenset({"network", "server", "invalid_response", None})
 _LEAST_COST = 0.00005  # in USD; less would be shown as 0
+_SHORT_ID = 8  # characters of a commit
 _MINUTE = 60  # seconds
 _DIRECTIONS = {"input": "in", "output": "out"}
 _OF_START = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")
@@ -39,6 +42,8 @@ class RunDocument:
         self._started = 0.0
         self._spans_attempts = False
         self._providers: dict[int, str] = {}
+        # The rows in `models` of calls whose cost depends on the list of prices.
+        self._to_price: list[tuple[dict[str, Any], Usage]] = []
         self.fields: dict[str, Any] = {
             "version": 1,
             "run": None,
@@ -58,6 +63,7 @@ class RunDocument:
             "models": [],
             "plugins_failed": [],
             "files": [],
+            "undone": [],
             "root": None,
             "folder": None,
             "commit": None,
@@ -69,7 +75,18 @@ class RunDocument:
 
     def text(self) -> str:
         """Render the document for its file."""
-        return json.dumps(self.fields, indent=2, allow_nan=False) + "\n"
+        return render_document(self.fields)
+
+    def price(self) -> None:
+        """Look up the prices of the calls so far. The list of prices loads on first use."""
+        for row, usage in self._to_price:
+            cost = None
+            with suppress(ArithmeticError, TypeError, ValueError):  # a log may contain anything
+                cost = cost_of(row["model"], usage)
+            if cost is not None:
+                row["cost_usd"] = round(row["cost_usd"] + cost, 9)
+                row["unpriced"] -= 1
+        self._to_price = []
 
     def receive(self, record: Record) -> bool:
         """Add a record; return whether to write the file now."""
@@ -100,7 +117,8 @@ class RunDocument:
         return record.kind in _WRITE_AFTER
 
     def _finish(self, data: Mapping[str, Any]) -> None:
-        """Add what an earlier version does not log at the end of a run."""
+        """Add the prices, and what an earlier version does not log at the end of a run."""
+        self.price()
         if files := data.get("files"):
             self.fields["files"] = files
         if self.fields["cost_usd"] is None:
@@ -125,9 +143,23 @@ class RunDocument:
         row["calls"] += 1
         for tokens in (self.fields["tokens"], row["tokens"]):
             _add_tokens(tokens, counts)
+        self._add_cost(row, data, counts)
         # A call that is free does not make the cost of the run known.
         if cost := data.get("cost_usd"):
             self.fields["cost_usd"] = (self.fields["cost_usd"] or 0.0) + _number(cost)
+
+    def _add_cost(
+        self, row: dict[str, Any], data: Mapping[str, Any], counts: Mapping[str, Any]
+    ) -> None:
+        """Add the cost of a call to the row of its model, or count it as unpriced."""
+        cost = data.get("cost_usd")
+        if isinstance(cost, int | float):
+            row["cost_usd"] = round(row["cost_usd"] + cost, 9)
+        elif data.get("error") is not None:
+            row["unpriced"] += data.get("error_kind") in _MAY_HAVE_COST
+        elif row["provider"] != "replay":
+            row["unpriced"] += 1
+            self._to_price.append((row, Usage(**counts)))
 
     def _add_seconds(self, purpose: str, seconds: Any) -> None:
         totals = self.fields["seconds"]
@@ -138,14 +170,19 @@ class RunDocument:
         for row in rows:
             if (row["provider"], row["model"]) == (provider, model):
                 return row
-        rows.append(
-            {"provider": provider, "model": model, "calls": 0, "tokens": dict.fromkeys(_TOKENS)}
-        )
+        rows.append({
+            "provider": provider,
+            "model": model,
+            "calls": 0,
+            "tokens": dict.fromkeys(_TOKENS),
+            "cost_usd": 0.0,
+            "unpriced": 0,
+        })  # fmt: skip
         return rows[-1]
 
 
 def run_document(records: Iterable[Record]) -> dict[str, Any]:
-    """Return the content of `run.json` after `records`.
+    """Return the content of `run.json` after `records`, with the prices of their calls.
 
     They may be of another version, or end early.
     """
@@ -153,7 +190,17 @@ def run_document(records: Iterable[Record]) -> dict[str, Any]:
     for record in records:
         with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             document.receive(record)
+    document.price()
     return document.fields
+
+
+def render_document(fields: Mapping[str, Any]) -> str:
+    """Return the text of `run.json`.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    return json.dumps(fields, indent=2, allow_nan=False) + "\n"
 
 
 def describe_cost(document: Mapping[str, Any]) -> str:
@@ -180,24 +227,56 @@ def describe_spent(document: Mapping[str, Any]) -> str:
 
 
 def cost_usd(document: Mapping[str, Any]) -> float | None:
-    """Return the cost of a run in USD, or None if it is unknown.
+    """Return the cost of a run in USD, or None if the cost of a call is unknown.
 
-    The list of prices loads in a fifth of a second: the cost of calls that took no longer is
-    unknown, unless the service says it.
+    The calls must be priced: see `RunDocument.price`.
     """
     usd: float | None = document["cost_usd"]
-    if usd is not None or document["seconds"]["model"] < 1:
+    if usd is not None:
         return usd
-    costs = [cost_of(row["model"], Usage(*row["tokens"].values())) for row in document["models"]]
-    if not costs or None in costs:
+    if any(row["unpriced"] for row in document["models"]):
         return None
-    return sum(filter(None, costs))
+    return sum((row["cost_usd"] for row in document["models"]), start=0.0)
+
+
+def run_cost(document: Mapping[str, Any]) -> tuple[float, bool]:
+    """Return the known cost of a run in USD, and whether the cost of each call is known.
+
+    `document` has the fields of `run.json`, which may contain anything.
+    """
+    rows = document.get("models")
+    rows = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+    calls = document.get("calls")
+    if not isinstance(calls, Mapping):
+        return 0.0, False
+    unfinished = _whole(calls.get("started")) - _whole(calls.get("finished"))
+    is_complete = unfinished <= 0 and all(row.get("unpriced") == 0 for row in rows)
+    return sum((_number(row.get("cost_usd")) for row in rows), start=0.0), is_complete
+
+
+def describe_changes(document: Mapping[str, Any]) -> str:
+    """Return how many files a run changed and what became of them, or "" if it changed none.
+
+    `document` has the fields of `run.json`, which may contain anything.
+    """
+    files = document.get("files")
+    files = files if isinstance(files, list) else []
+    parts = [count_of(len(files), "file")] if files else []
+    data = document.get("data")
+    if isinstance(data, Mapping) and isinstance(data.get("committed"), str):
+        parts.append(f"committed {data['committed'][:_SHORT_ID]}")
+    undone = document.get("undone")
+    if isinstance(undone, list) and undone:
+        paths = [file.get("path") for file in files if isinstance(file, Mapping)]
+        is_whole = all(path in undone for path in paths)
+        parts.append("undone" if is_whole else "partly undone")
+    return ", ".join(parts)
 
 
 def _cost(document: Mapping[str, Any]) -> list[str]:
     """Return the cost for people, or nothing."""
     usd = cost_usd(document)
-    if usd is None:
+    if usd is None or not document["models"]:
         return []
     if 0 < usd < _LEAST_COST:
         return ["less than $0.0001"]

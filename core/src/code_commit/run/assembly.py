@@ -155,13 +155,17 @@ def assemble_run(
     budget = None
     if settings.max_cost is not None:
         budget = Budget(float(settings.max_cost))
+    layers: list[tuple[str, Any]] = []
     models = Models(
         services,
         CallLog(log, numbered=workflow.numbered),
-        _by_distribution(_collect_guards(plugin_host, _LAYERS, arguments)),
+        layers,
         budget=budget,
         watched=plan.shows == {"progress"} and bool(sys.stderr and sys.stderr.isatty()),
     )
+    # The layers of a plugin may ask for other models.
+    others = {"models": lambda plugin: partial(models.other, plugin.distribution)}
+    layers += _by_distribution(_collect_guards(plugin_host, _LAYERS, {**arguments, **others}))
     if workflow.writes:
         workspace.look_ahead()  # runs while the model answers
     return ProjectRun(

@@ -373,6 +373,7 @@ def _record_ending(state: _RunState, endings: list[RunEnding], stack: ExitStack)
     stack.enter_context(STOP.hold())
     with state.keep_error():
         state.note_changes()  # again: the block may have ended before the clean-up
+    state.log.document.price()
     ending = state.ending()
     endings.append(ending)
     state.log.finish(

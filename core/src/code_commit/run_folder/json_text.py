@@ -71,7 +71,6 @@ def read_json_lines(path: Path) -> Iterator[Any]:
     Raises:
         OSError: the file cannot be read, or is not a regular file.
     """
-    decode = json.JSONDecoder(parse_float=_finite, parse_constant=_finite).decode
     with open_regular(path) as file:
         while line := file.readline(_LONGEST_LINE):
             STOP.check()
@@ -80,10 +79,20 @@ def read_json_lines(path: Path) -> Iterator[Any]:
                     line = file.readline(_LONGEST_LINE)
                 continue
             try:
-                value = decode(line.decode())
+                value = read_finite(line)
             except (ValueError, RecursionError):
                 continue
             yield value
+
+
+def read_finite(text: bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        RecursionError: it is nested too deep.
+        ValueError: it is not JSON in UTF-8, or a number in it is not finite.
+    """
+    return json.loads(text.decode(), parse_float=_finite, parse_constant=_finite)
 
 
 def _finite(text: str) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from code_commit.plugin_api import Usage, cost_of
+from code_commit.plugin_api import Usage, cost_of, run_cost
 
 # After these errors, the service may still charge for the request.
 _MAY_HAVE_COST = frozenset({"network", "server", "invalid_response", "interrupted"})
@@ -46,6 +47,20 @@ class Cost:
             return cls(0.0, complete=error_kind not in _MAY_HAVE_COST)
         usd = cost_of(model, usage)
         return cls(usd or 0.0, complete=usd is not None)
+
+    @classmethod
+    def of_model(cls, row: Mapping[str, Any]) -> Cost:
+        """Return the cost of a model in `run.json`, which may contain anything."""
+        usd = row.get("cost_usd")
+        if not isinstance(usd, int | float):
+            return cls(0.0, complete=False)
+        return cls(float(usd), complete=row.get("unpriced") == 0)
+
+    @classmethod
+    def of_run(cls, document: Mapping[str, Any]) -> Cost:
+        """Return the cost of a run from its `run.json`."""
+        usd, complete = run_cost(document)
+        return cls(usd, complete)
 
     @classmethod
     def sum(cls, costs: Iterable[Cost]) -> Cost:

@@ -41,7 +41,8 @@ _REFUSED_KEY = "contains an API key"
 class RecordedCall:
     """A recorded call: its prompt, and a completion or an error.
 
-    `unsent` is whether a limit stopped it.
+    `unsent` is whether a limit stopped it. `instead_of` is the number of the failed call in whose
+    place it was made.
     """
 
     number: int
@@ -50,6 +51,7 @@ class RecordedCall:
     error: str
     error_kind: ProviderErrorKind | None = None
     unsent: bool = False
+    instead_of: int | None = None
 
 
 class ReplayConfig(BaseModel):
@@ -77,6 +79,7 @@ class Recording:
         self.model = f"replay/{name}"
         self._remaining = list(calls)
         self._count = len(calls)
+        self._failed: dict[int, int] = {}  # the recorded number of each failed call
         self._lock = threading.Lock()
 
     def complete(self, call: ModelCall) -> Completion:
@@ -101,6 +104,7 @@ class Recording:
             recorded = (same_call or same_prompt or self._remaining)[0]
             self._remaining.remove(recorded)
         if recorded.completion is None:
+            self._failed[call.number] = recorded.number
             hint = f"call {recorded.number} of {self.name} failed like this"
             if recorded.unsent:
                 raise LimitReached(recorded.error, hint=hint)
@@ -113,6 +117,11 @@ class Recording:
         """Return which of these calls at once arrived first; the first one if none did."""
         arrived = [number for number in self._arrivals if number in numbers]
         return (arrived or list(numbers))[0]
+
+    def falls_back(self, number: int) -> bool:
+        """Return whether another model took over from the failed call `number`."""
+        recorded = self._failed.get(number)
+        return recorded in [call.instead_of for call in self._remaining if call.instead_of]
 
     def close(self) -> None:
         """Do nothing: there are no resources to release."""
@@ -158,16 +167,17 @@ def load_recording(folder: Path) -> Recording:
     Raises:
         NotReady: a file is missing or invalid.
     """
-    prompts: dict[int, str] = {}  # by the number of the call
     texts = RunTexts(folder)
+    started: dict[int, Record] = {}  # by the number of the call
     calls: list[RecordedCall] = []
     arrivals: list[int] = []
     try:
         for record in read_records(folder / "events.jsonl"):
             if record.kind == "call.started":
-                prompts[record.data["number"]] = texts.read(record.data["request"]).decode()
+                started[record.data["number"]] = record
             elif record.kind == "call.finished":
-                calls.append(_recorded_call(folder, prompts[record.data["number"]], record))
+                call = started[record.data["number"]]
+                calls.append(_recorded_call(folder, texts, call, record))
             elif record.kind == "call.arrived":
                 arrivals.append(record.data["number"])
         calls.sort(key=lambda recorded: recorded.number)
@@ -176,8 +186,12 @@ def load_recording(folder: Path) -> Recording:
     return Recording(folder.name, tuple(calls), tuple(arrivals))
 
 
-def _recorded_call(folder: Path, prompt: str, record: Record) -> RecordedCall:
-    data = record.data
+def _recorded_call(
+    folder: Path, texts: RunTexts, started: Record, finished: Record
+) -> RecordedCall:
+    data = finished.data
+    prompt = texts.read(started.data["request"]).decode()
+    instead_of = started.data.get("instead_of")
     if data["error"]:
         return RecordedCall(
             data["number"],
@@ -186,6 +200,7 @@ def _recorded_call(folder: Path, prompt: str, record: Record) -> RecordedCall:
             error=data["error"],
             error_kind=data.get("error_kind"),
             unsent=data.get("cost_usd") == 0 and not data.get("error_kind"),
+            instead_of=instead_of,
         )
     parts: tuple[Part, ...]
     if data.get("parts"):
@@ -207,7 +222,7 @@ def _recorded_call(folder: Path, prompt: str, record: Record) -> RecordedCall:
         model=data["model"],
         raw={"replayed": True},
     )
-    return RecordedCall(data["number"], prompt, completion, error="")
+    return RecordedCall(data["number"], prompt, completion, error="", instead_of=instead_of)
 
 
 def _finish(recorded: str, word: str) -> Finish:

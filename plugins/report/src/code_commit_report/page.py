@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cache, cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +17,13 @@ from jinja2 import (
 )
 from markupsafe import Markup
 
-from code_commit.plugin_api import LARGEST_DIFF, RunTexts, Usage, cost_of, count_of, duration
+from code_commit.plugin_api import LARGEST_DIFF, RunTexts, count_of, duration
 from code_commit_report.build_output import OutputLine, read_output
 from code_commit_report.coloring import Colors
 from code_commit_report.contents import Contents
 from code_commit_report.diff_view import FILES, FileDiff, file_diffs
+from code_commit_report.formats import bill, count, local, money, tone
+from code_commit_report.frame import END, Heading, begin
 from code_commit_report.run_view import RunView
 from code_commit_report.text import Shown, read_prompt, read_shown, visible
 from code_commit_report.timeline import Bar, bars, ticks
@@ -33,7 +31,6 @@ from code_commit_report.views import CallView, ChangeView, ProcessView
 
 _WHOLE_DIFF = "all-changes.diff"  # the host writes it
 RELOAD_SECONDS = 5  # for the page of a running run
-GOOD = frozenset({"reached"})
 
 
 @dataclass(frozen=True)
@@ -90,56 +87,65 @@ def report_page(
     folder: Path,
     limit: int,
     *,
+    changes: str = "",
     index: bool = True,
     running: bool = False,
 ) -> str:
     """Return the page as one HTML file, without external resources or scripts.
 
-    With `index`, it links to the list of all runs. With `running`, the page reloads itself.
+    `changes` says what became of the changes, as `describe_changes` does. With `index`, the page
+    links to the list of all runs. With `running`, it reloads itself.
     """
     texts = Texts(folder, limit, view.calls)
     timeline: list[Bar] = bars(view)
-    return render(
+    state = view.outcome or ("running" if running else "killed")
+    head = Markup()
+    notes = []
+    if running and not view.ended:
+        head = Markup('<meta http-equiv="refresh" content="{}">').format(RELOAD_SECONDS)
+        notes.append(f"The run is not finished; this page reloads every {RELOAD_SECONDS} seconds.")
+    body = render(
         "report.html.jinja",
         view=view,
-        state=view.outcome or ("running" if running else "killed"),
+        header=_heading(view, state, changes, notes).markup(index=index),
         texts=texts,
         whole=texts.whole(),
         most=FILES,
         bars=timeline,
         ticks=ticks(view.seconds),
-        index=index,
-        reload_seconds=RELOAD_SECONDS if running and not view.ended else 0,
     )
+    return begin(f"{state}: {view.run}", head) + body + END
 
 
-def warm_up() -> None:
-    """Load the templates, style and price list in advance."""
-    style_sheet()
-    _environment().get_template("report.html.jinja")
-    cost_of("", Usage(0, 0))
+def _heading(view: RunView, state: str, changes: str, notes: Sequence[str]) -> Heading:
+    usd, complete = view.cost
+    tokens_in, tokens_out = view.tokens
+    return Heading(
+        run=view.run,
+        state=state,
+        query=view.query,
+        summary=view.summary,
+        exit_code=view.exit_code,
+        changes=changes,
+        command=view.command,
+        figures=[
+            ("Workflow", view.workflow),
+            ("Started", local(view.started)),
+            ("Took", duration(view.seconds)),
+            ("Model calls", count(len(view.calls))),
+            ("Tokens in / out", f"{count(tokens_in)} / {count(tokens_out)}"),
+            ("Cost", bill(usd, complete=complete)),
+            ("Commit before", view.commit[:12] or "none"),
+            *view.trailers.items(),
+        ],
+        notes=notes,
+    )
 
 
 def render(template: str, **values: Any) -> str:
     """Render a template. Everything in `values` is escaped, and invisible characters are shown."""
-    style = style_sheet()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    page: str = (
-        _environment()
-        .get_template(template)
-        .render(
-            style=Markup(style),  # noqa: S704 - our own file
-            style_hash=f"sha256-{digest}",
-            **values,
-        )
-    )
+    page: str = _environment().get_template(template).render(**values)
     return page
-
-
-@cache
-def style_sheet() -> str:
-    """Return the style sheet of all pages."""
-    return (files("code_commit_report") / "templates" / "style.css").read_text("utf-8")
 
 
 @cache
@@ -173,27 +179,3 @@ def _compiled() -> BytecodeCache | None:
         return FileSystemBytecodeCache()
     except (OSError, RuntimeError):
         return None  # there is no temporary folder
-
-
-def money(cost: float | None) -> str:
-    """Format USD; `?` if unknown."""
-    return "?" if cost is None else f"${cost:.4f}"
-
-
-def count(number: int | None) -> str:
-    """Format a number with thousands separators; `?` if unknown."""
-    return "?" if number is None else f"{number:,}"
-
-
-def local(at: float) -> str:
-    """Format a time as local time."""
-    if not at:
-        return "?"
-    return datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
-
-
-def tone(outcome: str) -> str:
-    """Return the CSS class of an outcome's badge."""
-    if outcome in GOOD:
-        return "good"
-    return "open" if outcome in {"", "running"} else "bad"

@@ -14,8 +14,12 @@ class ReportSettings(BaseModel):
         default=False,
         description="Whether the page is also written at each step, and reloads itself.",
     )
+    whole: bool = Field(
+        default=False,
+        description="Whether each run writes the whole page, as with `live`, not a short one.",
+    )
     index: bool = Field(
-        default=True, description="Whether logs/index.html, the list of all runs, is updated."
+        default=True, description="Whether each run is added to logs/index.html, the list of runs."
     )
     text_limit: int = Field(
         default=32 * 1024,

@@ -1,19 +1,27 @@
-"""The log sink: collects the records of a run, and writes `report.html` into its folder."""
+"""The log sink: leaves the page of a run in its folder, and a row in the list of all runs."""
 
 from __future__ import annotations
 
 import re
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from typing import TYPE_CHECKING
 
-from code_commit.plugin_api import Record, is_running
-from code_commit_report.run_view import RunView
+from code_commit.plugin_api import (
+    Record,
+    describe_changes,
+    is_running,
+    read_records,
+    read_summary,
+)
+from code_commit_report.index_line import INDEX, REPORT, append_entry, entry_of
 from code_commit_report.settings import ReportSettings
+from code_commit_report.short_page import short_page
 from code_commit_workspace import replace_file
 
-REPORT = "report.html"
-INDEX = "index.html"
+if TYPE_CHECKING:
+    from code_commit_report.run_view import RunView
+
 _ESCAPE = re.compile(r"\\u(dc[89a-f][0-9a-f])")
 _LIVE_KINDS = frozenset(
     {
@@ -25,67 +33,107 @@ _LIVE_KINDS = frozenset(
         "process.finished",
     }
 )
+# A run without any of these did not begin: the host removes its folder.
+_WORK = frozenset(
+    {"attempt.started", "call.started", "changes.applied", "changes.refused", "process.started"}
+)
 
 
 class HtmlReport:
-    """Writes the page when the run ends; with the setting `live`, also at each step.
+    """Writes the short page when the run ends; with the setting `live`, the whole one at each step.
 
-    It can receive several runs one after another, and then writes the index once, at the end.
+    It can receive earlier runs one after another. Then it writes the whole page of each, and the
+    whole list of runs once, at the end.
     """
+
+    page = REPORT
+    index = INDEX
 
     def __init__(self, settings: ReportSettings) -> None:
         self._settings = settings
-        self._view = RunView()
+        self._view: RunView | None = None  # for the whole page
         self._folder: Path | None = None
         self._logs: Path | None = None
-        self._loading: Thread | None = None
+        self._has_begun = False
 
     def receive(self, record: Record) -> None:
         """See `LogSink.receive`."""
         if record.kind == "run.started":
             self._folder = _folder_of(record)
             self._logs = self._folder.parent
-        self._view.receive(record)
-        if record.kind == "call.started" and self._loading is None:
-            # Load while the model works: the imports are slower than everything else here.
-            self._loading = Thread(target=_load, name="report")
-            self._loading.start()
-        if self._settings.live and record.kind in _LIVE_KINDS:
-            self._write(running=True)
+            is_whole = self._settings.live or self._settings.whole
+            if is_whole or not is_running(self._folder):
+                from code_commit_report.run_view import RunView
+
+                self._view = RunView()
+        self._has_begun |= record.kind in _WORK
+        if self._view is not None:
+            self._view.receive(record)
+            if self._settings.live and record.kind in _LIVE_KINDS:
+                self._write_page(self._view, running=True)
 
     def next_run(self) -> None:
         """See `LogSink`."""
         try:
-            self._write()
+            if self._folder is not None:
+                self._write_page(self._view or _view_of(self._folder))
         finally:
-            self._view = RunView()
+            self._view = None
             self._folder = None
+            self._has_begun = False
 
     def close(self) -> None:
         """See `LogSink.close`."""
-        if self._view.never_began:
-            return
-        self._write()
-        if self._logs is not None and self._settings.index:
-            from code_commit_report.index import index_page
+        if self._folder is not None:
+            self._end_run(self._folder)
+        elif self._logs is not None and self._settings.index:
+            self._write_index(self._logs)
 
-            replace_file(self._logs / INDEX, index_page(self._logs).encode())
-
-    def _write(self, *, running: bool | None = None) -> None:
-        if self._folder is None:
+    def _end_run(self, folder: Path) -> None:
+        document = read_summary(folder)
+        if document.get("outcome") in {"not_ready", "usage"} and not self._has_begun:
             return
-        if self._loading is not None:
-            self._loading.join()
+        index = self._settings.index
+        if self._view is not None:
+            self._write_page(self._view)
+        else:
+            page = short_page(folder, document, limit=self._settings.text_limit, index=index)
+            replace_file(folder / REPORT, page.encode())
+        if index:
+            append_entry(folder.parent, entry_of(folder, document))
+
+    def _write_page(self, view: RunView, *, running: bool | None = None) -> None:
         from code_commit_report.page import report_page
 
+        if self._folder is None:
+            return
+        if running is None:
+            running = is_running(self._folder)
+        changes = "" if running else describe_changes(read_summary(self._folder))
         page = report_page(
-            self._view,
+            view,
             self._folder,
             self._settings.text_limit,
+            changes=changes,
             index=self._settings.index,
-            running=is_running(self._folder) if running is None else running,
+            running=running,
         )
         replace_file(self._folder / REPORT, page.encode())
+
+    def _write_index(self, logs: Path) -> None:
+        from code_commit_report.index import index_page
+
+        replace_file(logs / INDEX, index_page(logs).encode())
+
+
+def _view_of(folder: Path) -> RunView:
+    from code_commit_report.run_view import RunView
+
+    view = RunView()
+    with suppress(OSError):
+        for record in read_records(folder / "events.jsonl"):
+            view.receive(record)
+    return view
 
 
 def _folder_of(record: Record) -> Path:
@@ -94,13 +142,3 @@ def _folder_of(record: Record) -> Path:
     if folder.exists():
         return folder
     return Path(_ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), str(folder)))
-
-
-def _load() -> None:
-    """Import the modules of a page. An import error is reported where a module is used."""
-    with suppress(Exception):
-        import pygments.lexers  # noqa: F401 - for later
-
-        from code_commit_report.page import warm_up
-
-        warm_up()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-from code_commit.plugin_api import Host
+from code_commit.plugin_api import Host, UsageError
 from code_commit_history.runs.selection import FILTERS, add_filters
 
 RUN = "a folder in logs, a unique prefix of its name, or latest"
@@ -28,12 +28,16 @@ class Action:
 ACTIONS = {
     "list": Action("list", "list all runs, newest last (default)", "listing:list_all"),
     "show": Action("show [RUN]", "show calls, builds, changes and files", "showing:show"),
+    "open": Action(
+        "open [RUN] [--all]", "make the page of a run, and open it", "opening:open_page"
+    ),
     "diff": Action(
         "diff [RUN] [--attempt N] [--patch FILE]",
         "show the changes of a run or attempt",
         "diffing:diff",
     ),
     "path": Action("path [RUN]", "print the folder of a run", "showing:path"),
+    "cost": Action("cost", "add up the cost of runs per day and model", "spending:cost"),
     "prune": Action("prune --keep N", "delete all runs but the newest", "pruning:prune"),
     "export": Action(
         "export --sink NAME [RUN ...] [--all]",
@@ -41,10 +45,13 @@ ACTIONS = {
         "exporting:export",
     ),
 }
+_FILTERED = ("list", "cost")
 _DESCRIPTION = """\
 Look at earlier runs.
 
 {actions}
+
+The flags that choose runs are for list and cost; list can be left out: runs --since today.
 
 RUN is a folder in logs, a unique prefix of its name, or latest (the default). With --json, \
 every action prints one JSON document.
@@ -52,7 +59,16 @@ every action prints one JSON document.
 
 
 def runs(host: Host, arguments: argparse.Namespace) -> int:
-    """Run the chosen action; without an action, list the runs."""
+    """Run the chosen action; without an action, list the runs.
+
+    Raises:
+        UsageError: it is an action for one run, with a flag that chooses runs.
+    """
+    given = [name for name in FILTERS if getattr(arguments, name) is not None]
+    if given and arguments.action not in {None, *_FILTERED}:
+        raise UsageError(
+            f"--{given[0]} is for `runs list` and `runs cost`, not for `runs {arguments.action}`"
+        )
     module, _, name = ACTIONS[arguments.action or "list"].run.partition(":")
     action: Callable[[Host, argparse.Namespace], int] = getattr(
         import_module(f"{__package__}.{module}"), name
@@ -82,9 +98,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default=argparse.SUPPRESS,
             help="one JSON document on stdout",
         )
-    add_filters(parsers["list"])
-    parser.set_defaults(**dict.fromkeys(FILTERS))  # without an action
-    for name in ("show", "diff", "path"):
+    add_filters(parser)
+    for name in _FILTERED:
+        add_filters(parsers[name], default=argparse.SUPPRESS)  # as for `--json`
+    for name in ("show", "open", "diff", "path"):
         parsers[name].add_argument(
             "run",
             nargs="?",
@@ -97,6 +114,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parsers["diff"].add_argument(
         "--patch", metavar="FILE", help="write a patch for `git apply` to the new file FILE"
+    )
+    parsers["diff"].add_argument(
+        "--no-pager", action="store_true", help="print it at once, also on a terminal"
+    )
+    parsers["open"].add_argument(
+        "--all", action="store_true", help="open the list of all runs instead"
+    )
+    parsers["open"].add_argument(
+        "--no-browser", action="store_true", help="only make the page, and print its path"
+    )
+    parsers["open"].add_argument(
+        "--sink",
+        default="html",
+        metavar="NAME",
+        help="the plugin that makes the page (default: html)",
     )
     parsers["prune"].add_argument(
         "--keep",

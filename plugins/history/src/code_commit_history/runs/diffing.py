@@ -66,7 +66,7 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
         }
         host.out.document(document)
     elif not arguments.patch:
-        host.out.write(text)
+        host.out.diff(text, paged=not arguments.no_pager)
     return ExitCode.REACHED
 
 

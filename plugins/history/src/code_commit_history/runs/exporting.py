@@ -28,7 +28,7 @@ from code_commit_history.changes import Step, steps_of, whole_change
 from code_commit_history.story import read_story
 from code_commit_workspace import Checkpoints, create_file
 
-_SINKS, _NEXT = "code_commit_log_sinks", "next_run"
+SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 
 
 def export(host: Host, arguments: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
     shared: list[LogSink] = []  # sinks with `next_run`, which receive all runs
     for folder in folders:
         try:
-            records = list(_current_records(host, folder))
+            records = list(current_records(host, folder))
         except OSError as unreadable:
             failures[folder.name] = f"its events cannot be read: {unreadable.strerror}"
             host.out.note(f"warning: {folder.name} was not exported: {failures[folder.name]}")
@@ -57,11 +57,11 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
         first = []
         shared = sinks if all(hasattr(sink, _NEXT) for sink in sinks) else []
         for sink in sinks:
-            if error := _send(sink, records, end=_NEXT if shared else "close"):
+            if error := send(sink, records, end=_NEXT if shared else "close"):
                 failures[folder.name] = error
                 host.out.note(f"warning: the log sink {name} failed for {folder.name}: {error}")
     for sink in shared:
-        if error := _send(sink, [], end="close"):
+        if error := send(sink, [], end="close"):
             failures[folders[-1].name] = error
             host.out.note(f"warning: the log sink {name} failed at the end: {error}")
     exported = [folder.name for folder in folders if folder.name not in failures]
@@ -74,7 +74,7 @@ def export(host: Host, arguments: argparse.Namespace) -> int:
 
 
 def _sinks(host: Host, name: str) -> list[LogSink]:
-    sinks = [sink for _, sink in host.collect(_SINKS, plugin=name)]
+    sinks = [sink for _, sink in host.collect(SINKS, plugin=name)]
     if sinks:
         return sinks
     errors = [failure.error for failure in host.failures if failure.plugin == name]
@@ -83,7 +83,7 @@ def _sinks(host: Host, name: str) -> list[LogSink]:
     raise NotReady(f"the plugin {name} returned no sink", hint="its settings may turn it off")
 
 
-def _send(sink: Any, records: list[Record], *, end: str) -> str:
+def send(sink: Any, records: list[Record], *, end: str) -> str:
     """Send the records to a sink, then call its method `end`.
 
     Return the error as text, or an empty text.
@@ -107,7 +107,7 @@ def _description(raised: BaseException) -> str:
     return describe(raised)
 
 
-def _current_records(host: Host, folder: Path) -> Iterator[Record]:
+def current_records(host: Host, folder: Path) -> Iterator[Record]:
     """Read the records; replace the root with the current one, and add the diffs for sinks."""
     diffs = _diffs(host, folder)
     for record in read_records(folder / "events.jsonl"):

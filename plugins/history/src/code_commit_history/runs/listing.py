@@ -8,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from code_commit.plugin_api import ExitCode, Host, duration, shorten
+from code_commit.plugin_api import ExitCode, Host, describe_changes, duration, shorten
+from code_commit_history.cost import Cost
 from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
 from code_commit_history.runs.selection import chosen
-from code_commit_history.story import read_story
 
 _SHORTEST = 20  # columns for a query: below, a table is too wide
 
@@ -23,6 +23,7 @@ class Row(NamedTuple):
     run: str
     model: str
     outcome: str
+    changes: str
     attempts: str
     tokens: str
     cost: str
@@ -30,7 +31,17 @@ class Row(NamedTuple):
     query: str
 
 
-_HEAD = Row("RUN", "MODEL", "OUTCOME", "ATTEMPTS", "TOKENS IN / OUT", "COST", "TIME", "QUERY")
+_HEAD = Row(
+    run="RUN",
+    model="MODEL",
+    outcome="OUTCOME",
+    changes="CHANGES",
+    attempts="ATTEMPTS",
+    tokens="TOKENS IN / OUT",
+    cost="COST",
+    time="TIME",
+    query="QUERY",
+)
 
 
 def list_all(host: Host, arguments: argparse.Namespace) -> int:
@@ -66,7 +77,7 @@ def _width_without_query(rows: Sequence[Row]) -> int:
 def _print_narrow(host: Host, rows: Sequence[Row], columns: int) -> None:
     """Print two or three lines per run, for a terminal that is too narrow for the table."""
     for row in rows:
-        host.out.line(f"{row.run}  {row.outcome}")
+        host.out.line(f"{row.run}  {row.outcome}, {row.changes}")
         if row.query:
             host.out.line(f"    {shorten(row.query, columns - 4)}")
         unit = "attempt" if row.attempts == "1" else "attempts"
@@ -83,7 +94,7 @@ def _print_narrow(host: Host, rows: Sequence[Row], columns: int) -> None:
 def document_of(past_run: PastRun) -> dict[str, Any]:
     """Return the JSON row of a run: times are in UTC, durations in seconds, costs in USD."""
     document = past_run.document
-    cost = read_story(past_run.folder).cost
+    cost = Cost.of_run(document)
     return {
         "run": past_run.run,
         "workflow": past_run.workflow,
@@ -96,6 +107,9 @@ def document_of(past_run: PastRun) -> dict[str, Any]:
         "finished": document.get("finished"),
         "seconds": words.total_seconds(document),
         "models": words.models(document),
+        "changed_files": words.changed_files(document),
+        "committed": words.committed(document),
+        "undone": words.undone(document),
         "attempts": document.get("attempts"),
         "calls": document.get("calls"),
         "tokens": document.get("tokens"),
@@ -110,9 +124,10 @@ def _row(past_run: PastRun) -> Row:
         run=past_run.run,
         model=", ".join(words.models(document)) or "-",
         outcome=words.outcome(past_run),
+        changes=describe_changes(document) or "none",
         attempts=str(document.get("attempts", "?")),
         tokens=words.tokens(words.table(document, "tokens")),
-        cost=str(read_story(past_run.folder).cost),
+        cost=str(Cost.of_run(document)),
         time=duration(words.total_seconds(document)),
         query=words.query(document),
     )

@@ -18,20 +18,37 @@ FILTERS = ("since", "until", "grep", "model", "outcome")
 DATE = "2026-11-22, today, yesterday, tuesday, or 3d for three days ago (also h and w)"
 
 
-def add_filters(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that choose runs."""
-    parser.add_argument(
-        "--since", type=date, metavar="DATE", help=f"only runs that started then or later: {DATE}"
+def add_filters(parser: argparse.ArgumentParser, default: str | None = None) -> None:
+    """Add the flags that choose runs; `default` is that of each."""
+    flags = parser.add_argument_group("flags that choose runs")
+    flags.add_argument(
+        "--since",
+        type=date,
+        default=default,
+        metavar="DATE",
+        help=f"only runs that started then or later: {DATE}",
     )
-    parser.add_argument(
-        "--until", type=date, metavar="DATE", help="only runs that started before then, likewise"
+    flags.add_argument(
+        "--until",
+        type=date,
+        default=default,
+        metavar="DATE",
+        help="only runs that started before then, likewise",
     )
-    parser.add_argument(
-        "--grep", metavar="TEXT", help="only runs with this text in the query or the summary"
+    flags.add_argument(
+        "--grep",
+        default=default,
+        metavar="TEXT",
+        help="only runs with this text in the query or the summary",
     )
-    parser.add_argument("--model", metavar="M", help="only runs with a model whose name has this")
-    parser.add_argument(
-        "--outcome", metavar="NAME", help="only runs that ended so, such as reached, or killed"
+    flags.add_argument(
+        "--model", default=default, metavar="M", help="only runs with a model whose name has this"
+    )
+    flags.add_argument(
+        "--outcome",
+        default=default,
+        metavar="NAME",
+        help="only runs that ended so, such as reached, or killed",
     )
 
 
@@ -70,20 +87,21 @@ def _passes(past_run: PastRun, arguments: argparse.Namespace) -> bool:
     texts = (words.query(document), past_run.summary)
     if arguments.grep and not _any_has(texts, arguments.grep):
         return False
-    return _is_between(_started(past_run), arguments.since, arguments.until)
+    return _is_between(started(past_run), arguments.since, arguments.until)
 
 
 def _any_has(texts: Iterable[str], part: str) -> bool:
     return any(part.lower() in text.lower() for text in texts)
 
 
-def _is_between(started: datetime | None, since: datetime | None, until: datetime | None) -> bool:
-    if started is None:
+def _is_between(start: datetime | None, since: datetime | None, until: datetime | None) -> bool:
+    if start is None:
         return since is None and until is None
-    return (since is None or since <= started) and (until is None or started < until)
+    return (since is None or since <= start) and (until is None or start < until)
 
 
-def _started(past_run: PastRun) -> datetime | None:
+def started(past_run: PastRun) -> datetime | None:
+    """Return the local time when a run started, or None if its log does not say."""
     with suppress(ValueError, TypeError, OverflowError):
         return datetime.fromisoformat(past_run.document.get("started") or "").astimezone()
     return None

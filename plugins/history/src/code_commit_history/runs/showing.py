@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from code_commit.plugin_api import ExitCode, Host, duration, find_run, join_paths, shorten
+from code_commit.plugin_api import (
+    ExitCode,
+    Host,
+    describe_changes,
+    duration,
+    find_run,
+    join_paths,
+    shorten,
+)
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.runs import words
 from code_commit_history.runs.listing import document_of
@@ -113,7 +121,8 @@ def _head(summary: PastRun, story: Story) -> Iterator[str]:
     yield f"  model     {', '.join(words.models(document)) or '-'}"
     yield f"  tokens    {words.tokens(words.table(document, 'tokens'))}"
     yield f"  cost      {story.cost}"
-    yield f"  commit    {document.get('commit') or '-'}"
+    yield f"  changes   {describe_changes(document) or 'none'}"
+    yield f"  began at  {document.get('commit') or '-'}"
     argv = document.get("argv")
     arguments = shlex.join(map(str, argv)) if isinstance(argv, list) else ""
     yield f"  command   code-commit {arguments}".rstrip()

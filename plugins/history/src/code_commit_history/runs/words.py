@@ -20,12 +20,40 @@ def query(document: Mapping[str, Any]) -> str:
     return value if isinstance(value, str) else ""
 
 
+def committed(document: Mapping[str, Any]) -> str | None:
+    """Return the id of the commit that the run made, or None."""
+    commit = table(document, "data").get("committed")
+    return commit if isinstance(commit, str) else None
+
+
+def changed_files(document: Mapping[str, Any]) -> int:
+    """Return how many files the run changed."""
+    files = document.get("files")
+    return len(files) if isinstance(files, list) else 0
+
+
+def undone(document: Mapping[str, Any]) -> list[str]:
+    """Return the files of the run that an undo put back since."""
+    paths = document.get("undone")
+    return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
+
+
 def models(document: Mapping[str, Any]) -> list[str]:
     """Return the service's names of the models that answered."""
+    return [str(row.get("model")) for row in model_rows(document)]
+
+
+def model_rows(document: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the rows of the models that answered."""
     rows = document.get("models")
     if not isinstance(rows, list):
         return []
-    return [str(row.get("model")) for row in rows if isinstance(row, Mapping)]
+    return [row for row in rows if isinstance(row, Mapping)]
+
+
+def whole(value: object) -> int:
+    """Return a number of the document, or 0 if it is something else."""
+    return value if isinstance(value, int) else 0
 
 
 def table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:

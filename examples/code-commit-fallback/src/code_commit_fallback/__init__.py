@@ -1,0 +1,1 @@
+"""Asks a second model if the first one refuses."""
