@@ -52,9 +52,9 @@ def _commands(scratch: Path) -> list[Line]:
             Measured(f"{name}, CPU", seconds[name], seconds["bare"], COMMAND_LIMIT, "bare Python")
             for name in quick
         ),
-        # Both have no peer. Neither may cost more than the run that it is about.
-        Measured("doctor, CPU", seconds["doctor"], a_run, 1, "a whole commit"),
-        Measured("undo, CPU", undo, a_run, 1, "a whole commit"),
+        # No other tool has these: they may cost what the run costs that they are about.
+        Measured("doctor, CPU", seconds["doctor"], a_run, 1, "a whole commit, as no tool has it"),
+        Measured("undo, CPU", undo, a_run, 1, "a whole commit, as no tool has it"),
     ]
 
 
@@ -88,7 +88,7 @@ def _bytes(scratch: Path) -> list[Line]:
             megabytes,
             RUNS * MOST_LEFT,
             1,
-            "130 MB for 100 runs",
+            "130 MB for 100 runs: the rollup once each",
             "MB",
         ),
         Measured(

@@ -11,16 +11,15 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from cpu import least_cpu
-from harness import Command, Line, Measured, NotMeasured, code_commit, medians, report
+from default_installation import own_command
+from harness import Command, Line, Measured, NotMeasured, medians, report
 from project import BREAKS, MENDS, fresh_copies, make_project
 from service import answering
 
 STDLIB = Path(__file__).with_name("stdlib_commit.py")
-DEFAULT = {"commit", "history", "gemini", "acceptance", "context", "html"}  # plugins
 ROUNDS = 10
 
 
@@ -29,7 +28,7 @@ def main() -> list[Line]:
     with tempfile.TemporaryDirectory() as scratch, answering([BREAKS, MENDS]) as url:
         copies = fresh_copies(make_project(Path(scratch, "project")), Path(scratch, "copies"))
         service = {"GOOGLE_GEMINI_BASE_URL": url.removesuffix("/v1"), "HOME": scratch}
-        commit = Command([code_commit(), *_without_others()], service, copies)
+        commit = Command(own_command(), service, copies)
         seconds = least_cpu(
             {
                 "stdlib": Command([sys.executable, str(STDLIB)], service, copies),
@@ -49,12 +48,6 @@ def main() -> list[Line]:
         ]
     report("a whole commit", lines)
     return lines
-
-
-def _without_others() -> list[str]:
-    """Return the flags that leave out what the default installation does not have."""
-    others = sorted({entry.name for entry in entry_points(group="code_commit")} - DEFAULT)
-    return [word for name in others for word in ("--disable-plugin", name)]
 
 
 def _against_aider(commit: Command, home: Path, copies: Callable[[], Path]) -> Line:

@@ -2,30 +2,66 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import sys
+import sysconfig
+import tempfile
+import venv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import distributions
 from pathlib import Path
 
-from harness import Command, code_commit
+from harness import Command
 from project import BREAKS, MENDS
 
 from code_commit_testing import ScriptedServer
 
 PLUGINS = {"commit", "history", "gemini", "acceptance", "context", "html"}
 MOST_CALLS = 100_000
+# As pip writes it.
+SCRIPT = """\
+#!{python}
+import sys
+from code_commit.__main__ import main
+sys.exit(main())
+"""
 
 
 @cache
 def own_command(also: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the command without the plugins that the default installation lacks.
+    """Return the command in an environment without the plugins that the default one lacks.
 
-    `also` are further plugins that it has.
+    The environment has links to the distributions of this one. `also` are further plugins that it
+    has.
     """
-    others = sorted({entry.name for entry in entry_points(group="code_commit")} - PLUGINS)
-    disabled = [word for name in others if name not in also for word in ("--disable-plugin", name)]
-    return (code_commit(), *disabled)
+    lacking = {
+        _spelled(distribution.name)
+        for distribution in distributions()
+        for entry in distribution.entry_points
+        if entry.group.startswith("code_commit") and entry.name not in {*PLUGINS, *also}
+    }
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    venv.create(folder, symlinks=True)
+    python = folder / "bin/python"
+    installed = Path(sysconfig.get_path("purelib"))
+    site_packages = folder / installed.relative_to(sys.prefix)
+    for path in installed.iterdir():
+        name = path.name.removesuffix(".pth").removeprefix("_editable_impl_").partition("-")[0]
+        if name not in lacking:
+            (site_packages / path.name).symlink_to(path)
+    command = folder / "bin/code-commit"
+    command.write_text(SCRIPT.format(python=python))
+    command.chmod(0o755)
+    return (str(command),)
+
+
+def _spelled(name: str) -> str:
+    """Return the name of a distribution as its files spell it."""
+    return name.replace("-", "_")
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""Start-up: the time of `--version` and `--help`, against Python that does nothing."""
+"""Start-up: the CPU of commands that call no model, against Python that does nothing.
+
+`--help` has all plugins, `plugins` those of the default installation.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from cpu import least_cpu
+from default_installation import own_command
 from harness import Command, Line, Measured, NotMeasured, code_commit, medians, report
 
 OTHER_DISTRIBUTIONS = 200
@@ -16,22 +21,25 @@ def main() -> list[Line]:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as folder:
         crowd = {"PYTHONPATH": str(_crowd(Path(folder)))}
-        seconds = medians(
+        bare = [sys.executable, "-c", "pass"]
+        seconds = least_cpu(
             {
-                "bare": Command([sys.executable, "-c", "pass"]),
+                "bare": Command(bare),
                 "--version": Command([code_commit(), "--version"]),
-                "bare in a crowd": Command([sys.executable, "-c", "pass"], crowd),
+                "plugins": Command([*own_command(), "plugins"]),
+                "bare in a crowd": Command(bare, crowd),
                 "--help in a crowd": Command([code_commit(), "--help"], crowd),
             },
             rounds=20,
         )
     lines: list[Line] = [
-        Measured("--version", seconds["--version"], seconds["bare"], 1.3, "bare Python"),
+        Measured("--version, CPU", seconds["--version"], seconds["bare"], 1.3, "bare Python"),
+        Measured("plugins, CPU", seconds["plugins"], seconds["bare"], 8, "bare Python"),
         Measured(
-            f"--help, {OTHER_DISTRIBUTIONS} other distributions",
+            f"--help, {OTHER_DISTRIBUTIONS} other distributions, CPU",
             seconds["--help in a crowd"],
             seconds["bare in a crowd"],
-            6,
+            4,
             "bare Python",
         ),
     ]

@@ -26,9 +26,8 @@ FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 
 def sets() -> Iterator[frozenset[str]]:
     """Yield the plugins of each set."""
-    extras = tomllib.loads((ROOT / "core/pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
+    hatch = tomllib.loads((ROOT / "core/pyproject.toml").read_text())["tool"]["hatch"]
+    extras = hatch["metadata"]["hooks"]["custom"]["optional-dependencies"]
     for requirements in extras.values():
         names = {re.split(r"[^\w-]", text)[0].removeprefix("code-commit-") for text in requirements}
         yield frozenset(names & PLUGINS)

@@ -96,6 +96,43 @@ def test_without_the_provider_of_the_default_model_the_keys_decide(project, serv
     assert "no key for anthropic.default" in finished.stderr
 
 
+def test_the_model_of_a_workflows_setting_is_checked_before_the_run(project, server, tmp_path):
+    code = """
+from pydantic import BaseModel
+from code_commit.plugin_api import (
+    Flag, Message, Outcome, Request, Result, Text, WorkflowDefinition, hookimpl,
+)
+
+class Options(BaseModel):
+    writer: str | None = None
+
+def run(run):
+    request = Request((Message("user", (Text("hi"),)),))
+    text = run.model(name=run.options.writer).complete(request, label="ask").text
+    return Result(Outcome.REACHED, text)
+
+@hookimpl
+def code_commit_settings():
+    return f"{__name__}:Options"
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--wri",), "write", selects=True)
+    return [WorkflowDefinition("wri", "write", (flag,), f"{__name__}:run",
+        options=f"{__name__}:Options", models="writer", writes=False)]
+"""
+    plugins = [install_plugin(tmp_path / "plugins", "wri", code)]
+    project.write({"agent-config/config.toml": '[plugins.wri]\nwriter = "gpt-5"\n'})
+    finished = project.command("--wri", plugins=plugins)
+    assert finished.exit_code == 3
+    assert "no key for openai.default" in finished.stderr
+    assert not (project.root / "logs").exists()
+    environ = {**server.environment(), "OPENAI_API_KEY": KEY}
+    finished = project.command("--wri", environ=environ, plugins=plugins)
+    assert finished.exit_code == 0, finished.stderr
+    assert [request.model for request in server.requests] == ["gpt-5"]
+
+
 def test_the_default_model_is_gemini(project, server):
     run(project, environ={**server.environment(), "GEMINI_API_KEY": KEY})
     assert server.requests[0].model == "gemini-2.5-pro"

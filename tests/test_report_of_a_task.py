@@ -53,6 +53,7 @@ def test_the_page_shows_the_tree_of_steps(tmp_path) -> None:
             environ=environ,
         )
     assert finished.exit_code == 0, finished.stderr
+    assert project.command("runs", "open").exit_code == 0
     (page,) = project.run_folder.glob("*.html")
     rows = [
         [

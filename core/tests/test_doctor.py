@@ -25,6 +25,7 @@ HOST_CHECKS = [
     "sandbox",
     "plugins",
     "replies",
+    "disk",
 ]
 
 
@@ -52,7 +53,7 @@ def test_a_ready_project_has_no_problem_and_no_service_is_called(project) -> Non
         lines = lines_of(finished)
         assert lines["address"] == [("ok", f"{server.url('openai')}, not openai's own")]
     assert (finished.exit_code, finished.document["problems"]) == (0, 0)
-    assert list(lines)[:9] == HOST_CHECKS
+    assert list(lines)[:10] == HOST_CHECKS
     for word in (
         "end_turn",
         "max_tokens",

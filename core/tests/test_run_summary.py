@@ -78,10 +78,10 @@ def test_the_document_tells_what_was_undone(folder):
         change(folder, paths)
         words.append(describe_changes(read_summary(folder)))
     assert words == [
-        "2 files, committed 01234567",
-        "2 files, committed 01234567, partly undone",
-        "2 files, committed 01234567, undone",
-        "2 files, committed 01234567",
+        "2 files, committed 0123456",
+        "2 files, committed 0123456, partly undone",
+        "2 files, committed 0123456, undone",
+        "2 files, committed 0123456",
     ]
 
 

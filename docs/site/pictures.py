@@ -111,6 +111,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         project, screen = play(Path(folder))
         draw_terminal(screen, IMAGES / "run.svg")
+        project.command("runs", "open")
         draw_report(project.run_folder / "report.html", IMAGES / "report.png")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.keys.redaction import Redactor
+from code_commit_workspace.process import folders
 from code_commit_workspace.process.integrity import IntegrityCheck
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import SandboxSettings
@@ -252,3 +253,37 @@ def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
     ]
     assert "node_modules/7" in folders_listed
     assert sealed.files.rules == (".gitignore", "sub/.gitignore")
+
+
+def test_set_uid_files_are_searched_where_a_process_can_write(project):
+    script = "for d in src logs new; do mkdir -p $d; cp /bin/true $d/t; chmod u+s $d/t; done"
+    named: list[tuple[str, ...]] = []
+    for unreachable in (["logs", "new"], None):
+        check = IntegrityCheck(project, not_searched=["logs"], unreachable=unreachable)
+        before = check.seal()
+        subprocess.run(["bash", "-e", "-c", script], cwd=project, check=True)
+        named.append(check.altered(before))
+    assert named == [("new/t", "src/t"), ()]
+
+
+def test_folders_are_read_again_after_a_change_alone(project, monkeypatch):
+    read: list[str] = []
+    read_folder = folders._read
+
+    def recording(folder):
+        read.append(os.path.relpath(folder, project))
+        return read_folder(folder)
+
+    monkeypatch.setattr(folders, "_read", recording)
+    check = IntegrityCheck(project, ignored=_ignored, not_searched=["logs"])
+    check.seal()
+    first = list(read)
+    check.seal()
+    assert read == first * 2, "what was changed within two seconds may change again unseen"
+    monkeypatch.setattr(folders, "_SETTLED", -(10**12))
+    before = check.seal()
+    read.clear()
+    assert check.altered(before) == ()
+    (project / "src/.gitignore").write_text("!secret")
+    assert check.altered(before) == ("src/.gitignore",)
+    assert read == ["src"]

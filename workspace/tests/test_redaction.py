@@ -541,3 +541,28 @@ def test_text_without_keys_is_unchanged() -> None:
         content = path.read_bytes()
         assert redactor.data(content) is content, path
     assert len(files) > 300
+
+
+def test_keys_that_come_one_by_one_are_found_without_a_new_search_for_all(monkeypatch):
+    searched: list[int] = []
+    search = key_search.KeySearch
+
+    def counting(keys):
+        searched.append(len(keys))
+        return search(keys)
+
+    monkeypatch.setattr(key_search, "KeySearch", counting)
+    redactor = Redactor()
+    keys = [f"sk-{number:04}-late-key" for number in range(32)]
+    for key in keys:
+        redactor.add(key)
+        assert redactor.text(f"{keys[0]} and {key}") == "***ey and ***ey"
+    assert sum(searched) == 32 + 5 * 16, "each key is in six searches at most"
+    stream = redactor.stream()
+    text = " ".join(keys).encode()
+    output = b"".join(stream.feed(text[start : start + 7]) for start in range(0, len(text), 7))
+    assert output + stream.finish() == b" ".join([b"***ey"] * 32)
+    again = Redactor(keys)
+    count = len(searched)
+    assert (again.text(keys[7]), Redactor(keys).text(keys[8])) == ("***ey", "***ey")
+    assert len(searched) <= count + 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import zlib
 from argparse import ArgumentTypeError, Namespace
-from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -22,6 +23,7 @@ from code_commit_history.past_runs import read_run
 from code_commit_history.runs.pruning import prune
 from code_commit_history.runs.selection import date
 from code_commit_history.story import Applied
+from code_commit_workspace import Workspace
 
 KEY = "sk-canary-0123456789-key7Q"
 
@@ -30,7 +32,8 @@ KEY = "sk-canary-0123456789-key7Q"
 
 def test_a_project_without_runs_has_an_empty_list(runs):
     assert runs.command("runs").exit_code == 0
-    assert runs.command("runs", "--json").document == {"runs": []}
+    nothing = {"logs": 0, "checkpoints": 0}
+    assert runs.command("runs", "--json").document == {"runs": [], "bytes": nothing}
 
 
 def test_runs_are_listed_with_outcome_tokens_and_cost(past_runs):
@@ -301,6 +304,84 @@ def test_prune_keeps_the_newest_runs_and_deletes_the_other_checkpoints(runs):
     assert {ref.split("/")[2] for ref in refs} == set(names[2:])
 
 
+def stored(project):
+    """Return all that runs of a project store, with the content of git's objects."""
+    state = project.root / "agent-config/.code-commit"
+    texts = []
+    for path in [*project.root.glob("logs/2*/*"), *state.rglob("*")]:
+        if path.is_file():
+            content = path.read_bytes()
+            is_object = re.fullmatch("[0-9a-f]{2}", path.parent.name)
+            texts.append(zlib.decompress(content) if is_object else content)
+    return b"".join(texts)
+
+
+def test_prune_frees_what_no_run_that_is_left_needs(runs):
+    (runs.project.root / "agent-config/codeRollup.txt").unlink()
+    runs.project.write({"secret.txt": "a password in a file\n" * 500})
+    flags = ("--query", "Change it.")
+    runs.run(runs.replaced("a.txt", "good 1\n"), arguments=flags)
+    (runs.project.root / "secret.txt").unlink()
+    runs.run(runs.replaced("a.txt", "good 2\n"), arguments=flags)
+    assert b"a password" in stored(runs.project)
+    _, latest = runs.run(runs.replaced("a.txt", "good 3\n"), arguments=flags)
+    before = len(stored(runs.project))
+    lines = runs.command("runs", "prune", "--keep", "1").stdout.splitlines()
+    assert lines[-1].startswith("1 run left, ")
+    assert lines[-1].endswith(" MB freed")
+    assert b"a password" not in stored(runs.project)
+    assert len(stored(runs.project)) < before
+    assert "+good 3" in runs.command("runs", "diff").stdout
+    assert runs.command("undo").exit_code == 0
+    assert runs.project.read("a.txt") == "good 2\n"
+    assert runs.command("redo").exit_code == 0
+    assert runs.project.read("a.txt") == "good 3\n"
+    assert runs.command("runs", "--json").document["runs"][0]["run"] == latest
+    again = runs.command("runs", "prune", "--keep", "1", "--json").document
+    assert (again["pruned"], again["kept"]) == ([], [latest])
+
+
+@pytest.mark.parametrize("named", ["run", "checkpoint"])
+def test_prune_keeps_a_run_that_a_workflow_continues(runs, named):
+    (runs.project.root / "agent-config/codeRollup.txt").unlink()
+    flags = ("--query", "Change it.")
+    answers = [runs.replaced("a.txt", f"good {number}\n") for number in (1, 2)]
+    names = [runs.run(answer, arguments=flags)[1] for answer in answers]
+    with Workspace.open(runs.project.root, writes=True) as workspace:
+        commit = workspace.checkpoints.of_run(names[0])[0][1]
+    state = {"run": names[0]} if named == "run" else {"checkpoints": [commit]}
+    runs.project.write({"agent-config/.code-commit/state/planner/chat.json": json.dumps(state)})
+    document = runs.command("runs", "prune", "--keep", "0", "--json").document
+    assert (document["pruned"], document["kept"]) == (names[1:], names[:1])
+    assert "+good 1" in runs.command("runs", "diff", names[0]).stdout
+
+
+@pytest.mark.parametrize("limit", ["runs = 1", "days = 0.000001", "bytes = 1"])
+def test_retention_deletes_old_runs_at_the_end_of_a_run(runs, limit):
+    (runs.project.root / "agent-config/codeRollup.txt").unlink()
+    flags = ("--query", "Change it.")
+    names = [
+        runs.run(runs.replaced("a.txt", f"good {number}\n"), arguments=flags)[1]
+        for number in (1, 2)
+    ]
+    with Workspace.open(runs.project.root, writes=True) as workspace:
+        assert workspace.checkpoints.runs() == names
+    runs.project.write({"agent-config/config.toml": f"retention = {{ {limit} }}\n"})
+    finished, latest = runs.run(runs.replaced("a.txt", "good 3\n"), arguments=flags)
+    assert finished.exit_code == 0
+    assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == [latest]
+    with Workspace.open(runs.project.root, writes=True) as workspace:
+        assert workspace.checkpoints.runs() == [latest]
+    assert runs.command("undo").exit_code == 0
+    assert runs.project.read("a.txt") == "good 2\n"
+
+
+def host_of(root):
+    """Return a host whose workspace is not locked."""
+    workspace = Workspace.open(root, writes=True)
+    return SimpleNamespace(root=root, workspace=lambda **_: workspace)
+
+
 def test_a_folder_that_cannot_be_deleted_is_named(runs, monkeypatch):
     runs.project.write(
         {f"logs/2026-01-0{day}-00-00-00-committing-code/run.json": "{}" for day in (1, 2)}
@@ -309,8 +390,8 @@ def test_a_folder_that_cannot_be_deleted_is_named(runs, monkeypatch):
     def busy(folder):
         raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(folder))
 
-    monkeypatch.setattr("code_commit_history.runs.pruning.remove_tree", busy)
-    host = SimpleNamespace(root=runs.project.root, workspace=lambda **_: nullcontext())
+    monkeypatch.setattr("code_commit.plugin_api.retention.remove_tree", busy)
+    host = host_of(runs.project.root)
     with pytest.raises(NotReady, match=r"cannot delete .*/2026-01-01-\S+: Device or resource busy"):
         prune(host, Namespace(keep=1, json=False))
 
@@ -326,9 +407,9 @@ def test_a_signal_ends_prune_between_two_runs(runs, monkeypatch):
         removed.append(folder.name)
         stop.set()
 
-    monkeypatch.setattr("code_commit_history.runs.pruning.STOP", stop)
-    monkeypatch.setattr("code_commit_history.runs.pruning.remove_tree", remove)
-    host = SimpleNamespace(root=runs.project.root, workspace=lambda **_: nullcontext())
+    monkeypatch.setattr("code_commit.plugin_api.retention.STOP", stop)
+    monkeypatch.setattr("code_commit.plugin_api.retention.remove_tree", remove)
+    host = host_of(runs.project.root)
     with pytest.raises(Interrupted):
         prune(host, Namespace(keep=1, json=False))
     assert removed == ["2026-01-01-00-00-00-committing-code"]

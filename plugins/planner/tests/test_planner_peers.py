@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from code_commit.plugin_api import Text
 from code_commit_testing import Reply
+from code_commit_toolbox.transcript import read_transcript
 
 
 @pytest.fixture
@@ -186,6 +188,15 @@ def test_words_that_do_not_fit_do_not_end_a_chat(codebase):
     last = cast.requests["player"][-1]
     assert "more" in str(last.json["messages"])
     assert long_line not in str(last.json["messages"])
+    # The chat is in one transcript, which it reads back after an interruption.
+    (transcript,) = codebase.project.run_folder.glob("player-transcript*.jsonl")
+    texts = [
+        part.text
+        for message in read_transcript(transcript).messages
+        for part in message.parts
+        if message.role == "user" and isinstance(part, Text)
+    ]
+    assert texts == ["a question", "more"]
 
 
 def test_the_end_of_autonomous_mode_says_how_to_continue_without_changes(codebase):

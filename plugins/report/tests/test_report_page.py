@@ -164,6 +164,14 @@ def test_errors_in_the_left_out_part_are_shown(answered):
     assert "line 200\n" not in answered.page
 
 
+def test_the_left_out_part_of_a_green_build_is_not_searched(answered):
+    lines = "for i in $(seq 1 300); do echo line $i; done\n"
+    answered.project.write({"build.sh": f"{lines}echo 'error: hidden'\n{lines}"})
+    answered(block("good\n"), settings="[plugins.html]\ntext_limit = 1024\n")
+    assert "bytes left out …]" in answered.page
+    assert "hidden</mark>" not in answered.page
+
+
 def test_the_page_and_the_index_show_that_a_run_was_killed(answered):
     answered(block("good\n"))
     folder = answered.project.run_folder

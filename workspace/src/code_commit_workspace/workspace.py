@@ -296,6 +296,13 @@ class Workspace:
 
         return unified_diff(self.project, changes, self.git.writable, most=most)
 
+    @staticmethod
+    def checkpoint_bytes(root: Path, state_folder: str = STATE_FOLDER) -> int:
+        """Return how many bytes all checkpoints of the project at `root` take."""
+        from code_commit_workspace.checkpoint.repository import checkpoint_bytes
+
+        return checkpoint_bytes(root / state_folder)
+
     @cached_property
     def checkpoints(self) -> Checkpoints:
         """The checkpoints of the project, by run.

@@ -5,10 +5,11 @@ edited it meanwhile.
 import errno
 import os
 import shutil
+import zlib
 
 import pytest
 
-from code_commit_workspace.checkpoint import saved, snapshot, visible
+from code_commit_workspace.checkpoint import snapshot, visible
 from code_commit_workspace.checkpoint.repository import PrivateRepository
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
@@ -127,35 +128,56 @@ def test_runs_are_forgotten(checkpoints, root):
     assert checkpoints.runs() == ["r1"]
 
 
-def test_contents_that_nothing_needs_any_more_are_pruned_when_there_are_many(
-    root, checkpoints, plant, monkeypatch
-):
-    def objects():
-        return sum(
-            path.is_file()
-            for path in (root / "agent-config/.code-commit/checkpoint.git/objects").glob("??/*")
-        )
+def stored(root):
+    """Return the content of all loose objects."""
+    objects = root / "agent-config/.code-commit/checkpoint.git/objects"
+    return b"".join(zlib.decompress(path.read_bytes()) for path in objects.glob("??/*"))
 
-    for run in ("zero", "one", "two"):
+
+def test_contents_that_no_checkpoint_needs_are_freed(root, checkpoints, plant):
+    for run in ("zero", "one"):
         plant(root, {f"{number}.txt": f"{run} {number}".encode() for number in range(20)})
-        plant(root, {"counted": b"in folder 17: 394" if run == "zero" else b""})
+        plant(root, {"secret.txt": b"password of " + run.encode()})
         checkpoints.take(run, "start")
-    stored = objects()
-    assert stored > 60
-    checkpoints.forget(["zero"])
-    assert objects() == stored  # few: pruning does not pay
-    # Before the count: the id of its commit, and so its folder, is another each time.
-    checkpoints.take("four", "start")
-    folder = len([*(root / "agent-config/.code-commit/checkpoint.git/objects/17").iterdir()])
-    monkeypatch.setattr(saved, "_MANY_OBJECTS", folder)
-    checkpoints.forget(["unknown"])
-    checkpoints.forget(["four"])
-    assert objects() >= stored
-    monkeypatch.setattr(saved, "_MANY_OBJECTS", 0)
-    checkpoints.forget(["one"])
-    assert objects() < stored - 40
+    (root / "secret.txt").unlink()
+    checkpoints.take("two", "start")
+    checkpoints.forget(["zero", "one"])
+    before = checkpoints.size()
+    freed = checkpoints.free()
+    assert freed > 1000
+    assert checkpoints.size() == before - freed
+    assert b"password" not in stored(root)
     plant(root, {"0.txt": b"three"})
     assert checkpoints.restore(checkpoints.of_run("two")[0][1]) == ("0.txt",)
+    assert (root / "0.txt").read_bytes() == b"one 0"
+    assert checkpoints.free() >= 0
+    checkpoints.take("two", "end")
+    assert checkpoints.runs_of([checkpoints.of_run("two")[1][1]]) == {"two"}
+
+
+def test_a_deleted_file_that_git_still_lists_is_freed(root, checkpoints, plant):
+    plant(root, {"secret.txt": b"password", "a.txt": b"1"})
+    checkpoints.take("one", "start")
+    (root / "secret.txt").unlink()
+    checkpoints.forget(["one"])
+    assert checkpoints.free() > 0
+    assert b"password" not in stored(root)
+    start = checkpoints.take("two", "start")
+    plant(root, {"a.txt": b"2"})
+    assert checkpoints.restore(start) == ("a.txt",)
+
+
+def test_packed_contents_are_freed_too(root, checkpoints, plant, git):
+    private = root / "agent-config/.code-commit/checkpoint.git"
+    plant(root, {"a.txt": os.urandom(5000)})
+    checkpoints.take("one", "start")
+    plant(root, {"a.txt": b"2"})
+    end = checkpoints.take("two", "start")
+    git(private, "repack", "-a", "-d", "-q")
+    checkpoints.forget(["one"])
+    assert checkpoints.free() > 5000
+    plant(root, {"a.txt": b"3"})
+    assert checkpoints.restore(end) == ("a.txt",)
 
 
 def test_a_full_disk_leaves_nothing_half_written(root, checkpoints, monkeypatch, plant):

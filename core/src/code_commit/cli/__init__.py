@@ -41,10 +41,10 @@ def code_commit_commands() -> list[CommandDefinition]:
 @hookimpl
 def code_commit_checks() -> list[CheckDefinition]:
     """Return the checks of what the host needs."""
-    names = "git, ignore line, settings, model, address, key, sandbox, plugins, replies".split(", ")  # noqa: SIM905 - like a command line
+    names = "git, ignore line, settings, model, address, key, sandbox, plugins, replies, disk"
     return [
         CheckDefinition(name, f"code_commit.cli.doctor:check_{name.replace(' ', '_')}")
-        for name in names
+        for name in names.split(", ")
     ]
 
 

@@ -289,6 +289,14 @@ def check_replies(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
     yield Check("ok", "\n".join(lines), data=data)
 
 
+def check_disk(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
+    """Say how much the runs of the project store."""
+    from code_commit.plugin_api.retention import stored_bytes
+
+    stored = stored_bytes(host.root)
+    yield Check("ok", str(stored), data=asdict(stored))
+
+
 def _context(host: CommandHost, *, builds: bool) -> CheckContext:
     """Return what the checks may know of the model that a run here would ask.
 

@@ -164,7 +164,7 @@ def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[st
             address_of(definition, "default", {}, {})
     except CodeCommitError as error:
         yield f"base_url {definition.base_url!r}: {error.message}"
-    if "{key}" not in definition.key_header[-1]:
+    if any(definition.key_header) and "{key}" not in definition.key_header[-1]:
         yield f"the template of key_header holds no {{key}}: {definition.key_header!r}"
     for field in ("base_url_variable", "key_variable"):
         variable = getattr(definition, field)
@@ -219,7 +219,8 @@ def _faults_of_factory(
         )
         return
     yield from faults_of_provider(provider)
-    if is_wire and not _HEADER.fullmatch(definition.key_header[0]):
+    sends_key = bool(definition.key_variable) or any(definition.key_header)
+    if is_wire and sends_key and not _HEADER.fullmatch(definition.key_header[0]):
         yield f"key_header names no valid header: {definition.key_header[0]!r}"
     if not is_wire and definition.base_url:
         yield f"{name} is a Provider, which makes its own connections, so `base_url` must be empty"

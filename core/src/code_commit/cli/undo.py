@@ -177,6 +177,6 @@ def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) 
     if not name:
         return None
     run = find_run(host.root, name).name
-    if run not in checkpoints.runs():
+    if not checkpoints.of_run(run):
         raise NotReady(f"nothing to undo: {run} changed no files")
     return run

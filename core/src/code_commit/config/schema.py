@@ -93,6 +93,20 @@ class CheckpointSettings(_Table):
     )
 
 
+class RetentionSettings(_Table):
+    """`[retention]`: which runs are kept. The end of a run deletes the others."""
+
+    runs: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=1)] | None = Field(
+        default=None, description="Most runs that are kept."
+    )
+    days: Seconds | None = Field(
+        default=None, description="Days for which a run is kept, from its start."
+    )
+    bytes: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=1)] | None = Field(
+        default=None, description="Most bytes of run folders and checkpoints."
+    )
+
+
 class HttpSettings(_Table):
     """`[http]`: how services are called."""
 
@@ -159,6 +173,10 @@ class HostSettings(BaseModel):
     build: BuildSettings = Field(default_factory=BuildSettings, description="Limits of build.sh.")
     checkpoints: CheckpointSettings = Field(
         default_factory=CheckpointSettings, description="Limits of what is saved for `undo`."
+    )
+    retention: RetentionSettings = Field(
+        default_factory=RetentionSettings,
+        description="Which runs are kept; without a limit, all of them.",
     )
     http: HttpSettings = Field(
         default_factory=HttpSettings, description="Limits of calls to services."

@@ -117,6 +117,10 @@ from .reply import reply_object as reply_object
 from .reply import reply_objects as reply_objects
 from .reply import token_count as token_count
 from .reply import with_ids as with_ids
+from .retention import Retention as Retention
+from .retention import megabytes as megabytes
+from .retention import prune_runs as prune_runs
+from .retention import stored_bytes as stored_bytes
 from .rolled_up import RolledUp as RolledUp
 from .run import PROTECTED as PROTECTED
 from .run import Arrival as Arrival

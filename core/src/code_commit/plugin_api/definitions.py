@@ -114,8 +114,9 @@ class WorkflowDefinition:
 
     `roles` are the names under `[providers]` that this workflow needs models for; None means that
     it calls no model, and needs no provider. `optional_roles` are further ones that only some runs
-    call; their keys are read when a run asks for their models. `models` is an option that may be a
-    tuple: the names of models that this run calls in place of the one for "default". `ignores`
+    call; their keys are read when a run asks for their models. `models` is an option, or a setting
+    of the same name, that may be a tuple or a text: the names of models that this run calls in
+    place of the one for "default". They and their keys are checked before the run. `ignores`
     lists flags of other workflows that have no effect on this one. A workflow that `writes` needs a
     git repository, the lock and the path rules. `no_repository` lists switches among the options;
     with one of them, the root need not be in a repository, and `Run.git` works on an empty one.

@@ -80,17 +80,17 @@ def run_folders(root: Path) -> list[Path]:
 
     Their names are in local time.
     """
-    return sorted(output_folders(root / LOGS), key=_started)
+    return sorted(output_folders(root / LOGS), key=run_start)
 
 
 def _latest(folders: Sequence[Path]) -> Path:
     """Return the folder of the run that started last. Its name decides which folders are read."""
     earliest = max(map(_named_time, folders)) - 2 * _FURTHEST
     candidates = [folder for folder in folders if _named_time(folder) >= earliest]
-    return max(reversed(candidates), key=_started)
+    return max(reversed(candidates), key=run_start)
 
 
-def _started(folder: Path) -> float:
+def run_start(folder: Path) -> float:
     """Return when a run started, in seconds since the epoch.
 
     The logged time counts if it agrees with the name of the folder.

@@ -19,7 +19,7 @@ _TOKENS = ("input", "output", "cache_read", "cache_write", "reasoning")
 # After these errors, the service may still charge for the request.
 _MAY_HAVE_COST = frozenset({"network", "server", "invalid_response", None})
 _LEAST_COST = 0.00005  # in USD; less would be shown as 0
-_SHORT_ID = 8  # characters of a commit
+_SHORT_ID = 7  # characters of a commit
 _MINUTE = 60  # seconds
 _DIRECTIONS = {"input": "in", "output": "out"}
 _OF_START = ("workflow", "root", "folder", "commit", "pid", "argv", "versions")

@@ -59,6 +59,8 @@ class RunPlan:
     def models(self) -> tuple[str, ...]:
         """The names of the models that the run calls in place of the default one, if any."""
         models = getattr(self.options, self.workflow.models, None) if self.workflow.models else None
+        if models and isinstance(models, str):
+            return (models,)
         return models if isinstance(models, tuple) else ()
 
 

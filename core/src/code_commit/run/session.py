@@ -14,6 +14,7 @@ from types import NoneType
 from typing import Any
 
 from code_commit.config.loading import FLAG_OF_MODEL, ModelChoice
+from code_commit.config.schema import RetentionSettings
 from code_commit.imports import import_object
 from code_commit.log.run_log import RunLog
 from code_commit.models.resolution import Services, resolve
@@ -432,6 +433,22 @@ def _clean_up(run: ProjectRun, state: _RunState, stack: ExitStack) -> Iterator[N
         run.keep_whole_diff()
     with state.keep_error():
         _call_after_run(run, state, run.plan.settings.after_run_timeout_seconds)
+    if run.plan.workflow.writes:  # the run holds the project's lock
+        _delete_old_runs(run)
+
+
+def _delete_old_runs(run: ProjectRun) -> None:
+    """Delete the runs that the setting `retention` does not keep; a failure is a warning."""
+    limits = run.plan.settings.retention
+    if STOP.is_set or limits == RetentionSettings():
+        return
+    from code_commit.plugin_api.retention import Retention, prune_runs
+
+    retention = Retention(limits.runs, limits.days, limits.bytes)
+    try:
+        prune_runs(run.workspace, retention, but=run.folder.name)
+    except (CodeCommitError, OSError) as error:
+        run.log.add_warning(f"cannot delete earlier runs: {describe(error)}")
 
 
 def _call_after_run(run: ProjectRun, state: _RunState, seconds: float) -> None:

@@ -20,7 +20,8 @@ HEADER = (
 )
 _LEAST = 8 * 1024  # bytes; a shorter repetition is stored again, which is easier to read
 # Where a piece of a prompt begins: a message, a file, or a label and what follows it.
-_HEAD = re.compile(rb"(?<!\n)\n\n*+(?:(?==== |--- )|\[[^\n]*\]\n)")
+_HEAD = re.compile(rb"\n(?:(?==== |--- )|\[[^\n]*\]\n)")
+_LABEL = re.compile(rb"\n*+\[[^\n]*\]\n")
 _LOOKS_LIKE_ONE = re.compile(rb"^\\*\[lines ", re.MULTILINE)
 
 
@@ -61,6 +62,11 @@ class StoredTexts:
         begin = number = 0  # the first piece that is not in `parts`; the next one to look up
         while number < len(pieces.digests):
             other, first, count = self._longest(pieces, number)
+            # A label stays with what it is about, which is new.
+            while count and _LABEL.fullmatch(
+                text, pieces.places[number + count - 1], pieces.places[number + count]
+            ):
+                count -= 1
             end = number + count
             if pieces.places[end] - pieces.places[number] >= _LEAST:
                 name, theirs = self._texts[other]
@@ -77,7 +83,10 @@ class StoredTexts:
     def _cut(self, text: bytes) -> _Pieces:
         places = array("Q", [0])
         for head in _HEAD.finditer(text):
-            places.append(head.start() + 1)
+            begin = head.start()
+            while begin > places[-1] and text[begin - 1 : begin] == b"\n":
+                begin -= 1  # blank lines before a head belong to it
+            places.append(begin + 1)
             if head.end() > head.start() + 1:
                 places.append(head.end())
         if places[-1] < len(text):

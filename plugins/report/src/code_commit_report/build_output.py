@@ -17,8 +17,7 @@ from code_commit_workspace import as_on_terminal
 _ERRORS = 200  # error lines shown from the left-out part of one output
 # Bytes; of a larger output, only both ends are searched for overwritten text.
 _LARGEST_LOG = 4 * 1024 * 1024
-_SEARCHED = 64 * 1024 * 1024  # bytes
-_LONGEST_LINE = 64 * 1024  # bytes
+_SEARCHED = 4 * 1024 * 1024  # bytes of what is left out
 _ERROR = re.compile(
     r"\b(errors?|broken|failed|failures?|fatal|panic(ked)?|traceback|\w*exception|\w*error|assertion|"
     r"undefined reference|segmentation fault|no such file|command not found)\b",
@@ -37,10 +36,10 @@ class OutputLine:
     number: int = 0  # numbers the marked errors from 1
 
 
-def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
+def read_output(folder: Path, name: str, limit: int, *, passed: bool) -> list[OutputLine]:
     """Read the output of a build as a terminal would show it, with errors and warnings marked.
 
-    Above `limit` bytes, return head, tail and errors.
+    Above `limit` bytes, return head and tail, and between them errors, unless the build `passed`.
     """
     log = read_shown(folder, name, max(limit, _LARGEST_LOG))
     if log is None:
@@ -48,16 +47,16 @@ def read_output(folder: Path, name: str, limit: int) -> list[OutputLine]:
     half = limit // 2
     if log.left_out:
         ends = read_shown(folder, name, limit) or log
-        errors = _errors_between(folder, name, half, ends.left_out)
+        between = "" if passed else _read_part(folder, name, half, ends.left_out)
         head = _on_terminal(ends.head)
         tail = _on_terminal(ends.tail)
-        return _shortened(head, tail, ends.left_out, errors)
+        return _shortened(head, tail, ends.left_out, _errors_in(between))
     text = _on_terminal(log.head)
     if len(text) <= limit:
         return output_lines(text)
     end = len(text) - half
     middle = text[half:end]
-    errors = list(islice(filter(_is_error, middle.split("\n")), _ERRORS))
+    errors = [] if passed else _errors_in(middle)
     return _shortened(text[:half], text[end:], len(middle.encode()), errors)
 
 
@@ -86,24 +85,17 @@ def output_lines(text: str) -> list[OutputLine]:
     return lines
 
 
-def _errors_between(folder: Path, name: str, begin: int, size: int) -> list[str]:
-    """Return the first lines with errors in a part of a file.
-
-    Only the beginning of a very long part is read.
-    """
-    errors: list[str] = []
+def _read_part(folder: Path, name: str, begin: int, size: int) -> str:
+    """Return a part of a file as a terminal would show it; of a long part, the beginning."""
     with suppress(OSError), open_run_file(folder, name) as file:
         file.seek(begin)
-        left = min(size, _SEARCHED)
-        while left > 0 and len(errors) < _ERRORS:
-            line = file.readline(min(left, _LONGEST_LINE))
-            if not line:
-                break
-            left -= len(line)
-            text = as_on_terminal(line).decode("utf-8", "replace").rstrip("\r\n")
-            if _is_error(text):
-                errors.append(text)
-    return errors
+        return _on_terminal(file.read(min(size, _SEARCHED)).decode("utf-8", "replace"))
+    return ""
+
+
+def _errors_in(text: str) -> list[str]:
+    """Return the first lines with errors."""
+    return list(islice(filter(_is_error, text.split("\n")), _ERRORS))
 
 
 def _is_error(line: str) -> bool:

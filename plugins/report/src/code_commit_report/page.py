@@ -57,7 +57,7 @@ class Texts:
 
     def output(self, process: ProcessView) -> list[OutputLine]:
         """Return the output of a build, with errors marked."""
-        return read_output(self.folder, process.log, self.limit)
+        return read_output(self.folder, process.log, self.limit, passed=process.passed)
 
     def diffs(self, change: ChangeView) -> list[FileDiff]:
         """Return the diffs of a change, one per file."""

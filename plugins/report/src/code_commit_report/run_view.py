@@ -35,6 +35,7 @@ from code_commit_report.views import (
 )
 
 _SHOWN_FILES = 200  # of a context
+_SHOWN_NOTES = 1000
 # `RunView` has a method for each kind.
 _KINDS = frozenset(
     {
@@ -88,6 +89,7 @@ class RunView:
         self.trailers: dict[str, str] = {}  # facts of the acceptance checks
         self.chapters: list[Chapter] = []
         self.notes: list[NoteView] = []
+        self.more_notes = 0  # which the page only counts
         self.steps: list[StepView] = []
         self.findings: list[FindingView] = []
         self.candidates: list[CandidateView] = []
@@ -303,7 +305,10 @@ class RunView:
         self._note(record.time, f"answered: {answer}")
 
     def _note(self, at: float, text: str, tone: str = "plain") -> None:
-        self.notes.append(NoteView(at, text, tone))
+        if len(self.notes) < _SHOWN_NOTES:
+            self.notes.append(NoteView(at, text, tone))
+        else:
+            self.more_notes += 1
 
     def _candidate_started(self, record: Record, data: Data) -> None:
         self._candidates[record.span] = integer_of(data, "number") or 0

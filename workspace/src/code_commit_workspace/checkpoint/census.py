@@ -16,9 +16,9 @@ class Census:
     """What a checkpoint has to know of all files.
 
     `now` is the time of the look, `index_time` when the index was written, both in nanoseconds by
-    the clock of files. `paths` are the files, `total` and `largest` are in bytes. `to_read` has the
-    sizes of the files that were changed since the index was written, `recent` the states of those
-    that were changed within the second of the look.
+    the clock of files. `paths` are the files, `total` and `largest` are in bytes. `to_read` are the
+    bytes of the files that were changed since the index was written, `largest_to_read` is the path
+    of one. `recent` has the states of those that were changed within the second of the look.
     """
 
     def __init__(self, now: int, index_time: int) -> None:
@@ -29,7 +29,9 @@ class Census:
         self.recent: dict[str, FileState] = {}
         self.total = 0
         self.largest = 0
-        self.to_read: dict[str, int] = {}
+        self.to_read = 0
+        self.largest_to_read = ""
+        self._most_to_read = -1
 
     def add(self, files: Statuses) -> None:
         """Count `files`."""
@@ -41,7 +43,10 @@ class Census:
             if stat.S_ISREG(status.st_mode):
                 self._by_mode[status.st_mode & 0o777].append(path)
             if status.st_ctime_ns >= self._index_time:
-                self.to_read[path] = size
+                self.to_read += size
+                if size > self._most_to_read:
+                    self._most_to_read = size
+                    self.largest_to_read = path
             if status.st_ctime_ns // SECOND >= self._now // SECOND and len(self.recent) <= MANY:
                 self.recent[path] = file_state(status)
 

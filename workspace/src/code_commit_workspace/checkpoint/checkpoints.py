@@ -404,13 +404,34 @@ class Checkpoints:
         copy(self._saved, commit, into, home)
 
     def forget(self, runs: Collection[str]) -> None:
-        """Drop the checkpoints of `runs`; skip runs without any."""
+        """Drop the checkpoints of `runs`; skip runs without any. `free` frees their bytes."""
         from code_commit_workspace.checkpoint.put_aside import forget_put_aside
 
         self._saved.forget(runs)
         forget_put_aside(self._home, runs)
         for run in runs:
             self._labels.pop(run, None)
+
+    def free(self) -> int:
+        """Delete what no checkpoint needs any more, and return how many bytes that frees.
+
+        Raises:
+            NotReady: git fails.
+        """
+        self._snapshots.forget_last_look()
+        return self._saved.free()
+
+    def size(self) -> int:
+        """Return how many bytes all checkpoints take."""
+        return self._repository.size()
+
+    def runs_of(self, commits: Collection[str]) -> set[str]:
+        """Return the runs that have at least one of these checkpoints."""
+        return {
+            run
+            for run, checkpoints in self._saved.runs().items()
+            if any(commit in commits for _label, commit in checkpoints)
+        }
 
     @cached_property
     def _green(self) -> GreenBuilds:

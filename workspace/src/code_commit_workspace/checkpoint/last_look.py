@@ -74,6 +74,11 @@ def write_last_look(folder: Path, look: LastLook) -> None:
     new.replace(folder / _FILE)
 
 
+def forget_last_look(folder: Path) -> None:
+    """Delete what `write_last_look` wrote."""
+    (folder / _FILE).unlink(missing_ok=True)
+
+
 def read_last_look(folder: Path) -> LastLook | None:
     """Read the latest look; None if there is none, or if it belongs to another index.
 

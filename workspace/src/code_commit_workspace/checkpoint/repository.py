@@ -14,6 +14,7 @@ from pathlib import Path
 
 from code_commit_workspace.checkpoint.git_objects import blob_id, write_commit, write_ref
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.folder_size import folder_size
 from code_commit_workspace.files.path_kinds import exists, is_file, is_folder, is_link
 from code_commit_workspace.files.project_tree import open_regular
 from code_commit_workspace.git import Git, GitError
@@ -50,6 +51,11 @@ _CONFIG = """\
 """
 _HEAD = "ref: refs/heads/none\n"  # git does not recognize a repository without HEAD
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
+
+
+def checkpoint_bytes(home: Path) -> int:
+    """Return the bytes of the repository in the state folder `home`, if there is one."""
+    return folder_size(home / _NAME)
 
 
 class PrivateRepository:
@@ -186,12 +192,15 @@ class PrivateRepository:
         finally:
             os.close(handle)
 
-    def objects_in_one_folder(self) -> int:
-        """Return how many loose objects begin with 17: a 256th of all."""
-        folder = self.path / "objects" / "17"
-        if not is_folder(folder):
-            return 0
-        return len(list(folder.iterdir()))
+    def size(self) -> int:
+        """Return the bytes of all files of the repository, which may not exist."""
+        return checkpoint_bytes(self._home)
+
+    @property
+    def has_packs(self) -> bool:
+        """Whether some objects are in packs."""
+        folder = self.path / "objects" / "pack"
+        return is_folder(folder) and any(folder.iterdir())
 
     def _prepare(self) -> None:
         if self._ready:

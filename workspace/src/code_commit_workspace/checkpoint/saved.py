@@ -19,6 +19,7 @@ from code_commit_workspace.checkpoint.writers import State, Step, Writers
 from code_commit_workspace.diff import too_large
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
+from code_commit_workspace.git import GitError
 from code_commit_workspace.transaction.survey import Write
 
 _LINK = "120000"
@@ -37,7 +38,7 @@ _DIFF = (
 )
 _BATCH = 500  # objects that one git process reads
 _LONGEST_HEADER = 200  # bytes of an object's header in the output of `git cat-file --batch`
-_MANY_OBJECTS = 64  # in one of 256 folders; with more, it pays to prune unreachable ones
+_NO_INDEX = "no-index"  # a file that does not exist
 # Refs of ours; a hostile build may have added others.
 _RECORD = re.compile(rf"(?P<commit>[0-9a-f]+) (?P<ref>{UNDONE}(?P<run>[^/ ]+)/(?P<time>\d+))")
 _REF = re.compile(
@@ -409,8 +410,22 @@ class Saved:
             return
         lines = "".join(f"delete {ref}\n" for ref in refs)
         self._repository.run(["update-ref", "--stdin"], stdin=lines.encode())
-        if self._repository.objects_in_one_folder() > _MANY_OBJECTS:
-            self._repository.run(["prune", "--expire=now"])
+
+    def free(self) -> int:
+        """See `Checkpoints.free`."""
+        repository = self._repository
+        before = repository.size()
+        # Not with the index: it may have the content of a file that was deleted since.
+        if repository.has_packs:  # git packs very large files at once
+            options = ("-a", "-d", "-l", "-q")
+            unpacked = ["-c", "repack.writeBitmaps=false", "repack", *options]
+            repository.run(unpacked, index=_NO_INDEX)
+        repository.run(["prune", "--expire=now"], index=_NO_INDEX)
+        try:
+            repository.run(["write-tree"])
+        except GitError:  # the index has a file that no checkpoint has
+            repository.forget_index()
+        return max(0, before - repository.size())
 
 
 def checked_id(name: str) -> str:

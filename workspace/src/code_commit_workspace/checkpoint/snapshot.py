@@ -14,6 +14,7 @@ from code_commit_workspace.checkpoint.index import Index
 from code_commit_workspace.checkpoint.last_look import (
     LastLook,
     file_state,
+    forget_last_look,
     read_last_look,
     state_of_index,
     write_last_look,
@@ -112,6 +113,12 @@ class Snapshots:
         changes = _Changes(wanted, wanted, frozenset(), last.untracked, last.users_index)
         return self._update(last, changes, taken, warn) or self._look_at_all(taken, warn)
 
+    def forget_last_look(self) -> None:
+        """Look at all files the next time: the objects of the last look may be gone."""
+        forget_last_look(self._repository.path)
+        self._last = None
+        self._has_read_last = True
+
     def _last_look(self) -> LastLook | None:
         if not self._has_read_last:
             self._repository.clock()  # sets the repository right
@@ -170,11 +177,12 @@ class Snapshots:
         in_index = changes.candidates & (changes.dirty | last.recent.keys())
         removed = changes.gone | (in_index - files.keys())
         sizes = {path: status.st_size for path, status in changed.items()}
-        total = last.total + sum(sizes.values())
+        to_read = sum(sizes.values())
+        total = last.total + to_read
         largest = max(last.largest, *sizes.values(), 0)
         if self._may_be_too_large(total, largest):
             return None
-        if text := _much_to_read(sizes):
+        if text := _much_to_read(to_read, max(sizes, key=sizes.__getitem__, default="")):
             warn(text)
         tree = last.tree
         modes = last.modes
@@ -208,7 +216,7 @@ class Snapshots:
         wanted = self._savable(untracked)
         census, left_out = self._count(wanted)
         self._warn_of_left_out(left_out, warn)
-        if text := _much_to_read(census.to_read):
+        if text := _much_to_read(census.to_read, census.largest_to_read):
             warn(text)
         try:
             tree = self._save_all(census)
@@ -227,7 +235,7 @@ class Snapshots:
                 tree=tree,
                 modes=modes,
                 untracked=untracked,
-                unsaved=frozenset(wanted).difference(census.paths),
+                unsaved=frozenset(path for path in wanted if path not in census.paths),
                 recent=census.recent,
                 total=census.total,
                 largest=census.largest,
@@ -309,12 +317,13 @@ def snapshot_message(snapshot: Snapshot, subject: str, more: Mapping[str, Any]) 
     return f"{subject}\n\n{json.dumps(metadata)}\n"
 
 
-def _much_to_read(sizes: Mapping[str, int]) -> str:
-    """Return a warning if git has to read so much that it takes seconds, else an empty text."""
-    total = sum(sizes.values())
+def _much_to_read(total: int, largest: str) -> str:
+    """Return a warning if git has to read so much that it takes seconds, else an empty text.
+
+    `largest` is the path of the largest file.
+    """
     if total < _MUCH:
         return ""
-    largest = max(sizes, key=sizes.__getitem__)
     return (
         f"saving {total / 1e9:.1f} GB for `undo`; "
         f"the largest file that git does not ignore is {largest}"

@@ -78,7 +78,7 @@ class KeySearch:
                 span = Span(shown.origin(start), shown.origin(end - 1) + 1, mark)
                 if span.end - span.start <= REACH:
                     spans.add(span)
-        return sorted(spans, key=lambda span: (span.start, -span.end, span.mark))
+        return sorted(spans, key=_order)
 
     def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
         """Return where in `data` a key begins that later data may complete, or `len(data)`.
@@ -105,6 +105,39 @@ class KeySearch:
             view.unfinished(data, at_line_start=at_line_start, at_least=at_least)
             for view in self._views
         )
+
+
+class JoinedSearch:
+    """Finds the keys of several searches."""
+
+    reach = REACH
+
+    def __init__(self, searches: Sequence[KeySearch]) -> None:
+        self._searches = searches
+
+    def finds(self, data: bytes) -> bool:
+        """Return whether `data` contains a key."""
+        return any(search.finds(data) for search in self._searches)
+
+    def spans(self, data: bytes, *, at_line_start: bool = True) -> list[Span]:
+        """Return the keys in `data`, in the order of `KeySearch.spans`."""
+        spans = {
+            span
+            for search in self._searches
+            for span in search.spans(data, at_line_start=at_line_start)
+        }
+        return sorted(spans, key=_order)
+
+    def unfinished(self, data: bytes, *, at_line_start: bool, at_least: int = 1) -> int:
+        """Return the least result of `KeySearch.unfinished`."""
+        return min(
+            search.unfinished(data, at_line_start=at_line_start, at_least=at_least)
+            for search in self._searches
+        )
+
+
+def _order(span: Span) -> tuple[int, int, bytes]:
+    return span.start, -span.end, span.mark
 
 
 def _encoded_forms(key: str) -> Iterator[str]:

@@ -10,15 +10,24 @@ import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from code_commit_workspace.keys.key_search import KeySearch
+    from code_commit_workspace.keys.key_search import JoinedSearch, KeySearch
     from code_commit_workspace.keys.view import Span
 
 _SHORTEST_KEY = 8
 _KEY_ENDINGS = ("_KEY", "_TOKEN", "_SECRET")  # of names of variables
 _PIECE = 1 << 18  # bytes to search at once, which bounds memory
+
+
+@lru_cache(maxsize=16)
+def _search_for(keys: frozenset[str]) -> KeySearch:
+    """Return a search for `keys`. To make one takes long, and redactors often have the same."""
+    from code_commit_workspace.keys.key_search import KeySearch
+
+    return KeySearch(sorted(keys))
 
 
 class Redactor:
@@ -30,23 +39,32 @@ class Redactor:
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._keys: frozenset[str] = frozenset()
         self._adding = threading.Lock()
-        self._built: tuple[frozenset[str], KeySearch | None] = (self._keys, None)
+        # The keys of the search, in batches, and the search.
+        self._built: tuple[frozenset[str], tuple[frozenset[str], ...], JoinedSearch | None]
+        self._built = (self._keys, (), None)
         for key in keys:
             self.add(key)
 
     @property
-    def search(self) -> KeySearch | None:
+    def search(self) -> JoinedSearch | None:
         """The search for the live keys; None without keys.
 
-        It is built when it is used: keys come one by one.
+        It is built when it is used: keys come one by one. Keys that come later are searched in a
+        batch of their own, until there are as many as in the batch before.
         """
-        keys, search = self._built
-        if keys is not self._keys:
-            from code_commit_workspace.keys.key_search import KeySearch
+        searched, batches, search = self._built
+        keys = self._keys  # once: another thread may add one
+        if keys is not searched:
+            from code_commit_workspace.keys.key_search import JoinedSearch
 
-            keys = self._keys
-            search = KeySearch(sorted(keys))
-            self._built = (keys, search)  # at once, so that other threads always see a complete one
+            new_keys = keys - searched
+            older = list(batches)
+            while older and len(older[-1]) <= len(new_keys):
+                new_keys |= older.pop()
+            batches = (*older, new_keys)
+            search = JoinedSearch([_search_for(batch) for batch in batches])
+            # At once, so that other threads always see a complete one.
+            self._built = (keys, batches, search)
         return search
 
     def add(self, key: str) -> None:

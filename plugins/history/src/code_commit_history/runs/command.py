@@ -37,7 +37,7 @@ ACTIONS = {
         "diffing:diff",
     ),
     "path": Action("path [RUN]", "print the folder of a run", "showing:path"),
-    "cost": Action("cost", "add up the cost of runs per day and model", "spending:cost"),
+    "cost": Action("cost", "show the cost per day and model", "spending:cost"),
     "prune": Action("prune --keep N", "delete all runs but the newest", "pruning:prune"),
     "export": Action(
         "export --sink NAME [RUN ...] [--all]",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -83,7 +83,7 @@ def _sinks(host: Host, name: str) -> list[LogSink]:
     raise NotReady(f"the plugin {name} returned no sink", hint="its settings may turn it off")
 
 
-def send(sink: Any, records: list[Record], *, end: str) -> str:
+def send(sink: Any, records: Iterable[Record], *, end: str) -> str:
     """Send the records to a sink, then call its method `end`.
 
     Return the error as text, or an empty text.

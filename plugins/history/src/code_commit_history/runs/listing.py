@@ -8,7 +8,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from code_commit.plugin_api import ExitCode, Host, describe_changes, duration, shorten
+from code_commit.plugin_api import (
+    ExitCode,
+    Host,
+    describe_changes,
+    duration,
+    shorten,
+    stored_bytes,
+)
 from code_commit_history.cost import Cost
 from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
@@ -49,23 +56,34 @@ def list_all(host: Host, arguments: argparse.Namespace) -> int:
     all_runs = list_runs(host.root)
     past_runs = chosen(all_runs, arguments)
     if arguments.json:
-        host.out.document({"runs": [document_of(past_run) for past_run in past_runs]})
+        rows_of_runs = [document_of(past_run) for past_run in past_runs]
+        stored = stored_bytes(host.root)
+        host.out.document(
+            {
+                "runs": rows_of_runs,
+                "bytes": {"logs": stored.logs, "checkpoints": stored.checkpoints},
+            }
+        )
         return ExitCode.REACHED
     if not past_runs:
         host.out.line("no run matches" if all_runs else "there are no runs yet")
         return ExitCode.REACHED
-    rows = [_row(past_run) for past_run in past_runs]
+    _print_all(host, [_row(past_run) for past_run in past_runs])
+    host.out.note(f"in all: {stored_bytes(host.root)}")
+    return ExitCode.REACHED
+
+
+def _print_all(host: Host, rows: Sequence[Row]) -> None:
     table = [_HEAD, *rows]
     if not sys.stdout.isatty():
         host.out.table(table)
-        return ExitCode.REACHED
+        return
     columns = shutil.get_terminal_size().columns
     room = columns - _width_without_query(table)
     if room < min(_SHORTEST, max(len(row.query) for row in table)):
         _print_narrow(host, rows, columns)
     else:
         host.out.table([row._replace(query=shorten(row.query, room)) for row in table])
-    return ExitCode.REACHED
 
 
 def _width_without_query(rows: Sequence[Row]) -> int:

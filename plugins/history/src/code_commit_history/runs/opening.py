@@ -28,7 +28,7 @@ def open_page(host: Host, arguments: argparse.Namespace) -> int:
     """
     folder = find_run(host.root, arguments.run)
     sink = _page_sink(host, arguments.sink)
-    error = send(sink, list(current_records(host, folder)), end="next_run")
+    error = send(sink, current_records(host, folder), end="next_run")
     error = error or send(sink, [], end="close")
     if error:
         raise NotReady(f"the log sink {arguments.sink} failed for {folder.name}: {error}")

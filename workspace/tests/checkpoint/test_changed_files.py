@@ -1,0 +1,116 @@
+"""A look that starts from the latest one finds what a look at all files finds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from code_commit_workspace.checkpoint import Checkpoints
+from code_commit_workspace.files.project_tree import ProjectTree
+from code_commit_workspace.git import Git
+
+Step = Callable[[Path, Callable[..., bytes]], object]
+STEPS: dict[str, Step] = {
+    "new files": lambda root, _git: [
+        (root / name).write_text("1") for name in ("new", "sub/new", "b.o", "ü\n.txt")
+    ],
+    "the same size": lambda root, _git: (root / "sub/new").write_text("2"),
+    "another size": lambda root, _git: (root / "a").write_text("longer"),
+    "executable": lambda root, _git: (root / "a").chmod(0o755),
+    "private": lambda root, _git: (root / "sub/new").chmod(0o600),
+    "public": lambda root, _git: (root / "sub/new").chmod(0o644),
+    "tracked": lambda root, git: git(root, "add", "new"),
+    "deleted": lambda root, _git: [(root / name).unlink() for name in ("new", "sub/new")],
+    "back again": lambda root, _git: [(root / name).write_text("3") for name in ("new", "sub/new")],
+    "times set back": lambda root, _git: [
+        (root / "a").write_text("LONGER"),
+        os.utime(root / "a", (1, 1)),
+    ],
+    "ignored": lambda root, _git: (root / ".gitignore").write_text("/agent-config\nnew\n"),
+    "no longer tracked": lambda root, git: git(root, "rm", "--cached", "--force", "--quiet", "new"),
+    "excluded": lambda root, _git: (root / ".git/info/exclude").write_text("b.o\n"),
+    "nothing ignored": lambda root, _git: (root / ".gitignore").write_text("/agent-config\n"),
+    "a folder for a file": lambda root, _git: [(root / "a").unlink(), (root / "a").mkdir()],
+    "a file in it": lambda root, _git: (root / "a/b").write_text("4"),
+    "a link for a folder": lambda root, _git: [
+        shutil.move(root / "sub", root / "bus"),
+        (root / "sub").symlink_to("bus"),
+    ],
+    "a pipe": lambda root, _git: [(root / "a/b").unlink(), os.mkfifo(root / "a/b")],
+    "a repository": lambda root, git: git(root, "init", "--quiet", "nested"),
+    "files of it": lambda root, _git: (root / "nested/file").write_text("5"),
+    "a commit": lambda root, git: [
+        git(root, "add", "--all", ":!nested"),
+        git(root, "commit", "--quiet", "-m", "all"),
+    ],
+    "nothing": lambda _root, _git: None,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", ["one run", "many runs"])
+def test_each_change_is_found(root, git, of, runs):
+    for name in ("a", "sub/c"):
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_text("0")
+    git(root, "add", "a", "sub/c")
+    with ProjectTree(root) as tree:
+        checkpoints = of(tree)
+        commits = [checkpoints.take("run", "start")]
+        for number, (name, step) in enumerate(STEPS.items()):
+            step(root, git)
+            if runs == "many runs":
+                checkpoints = of(tree)
+            commits.append(checkpoints.take("run", "step"))
+            fresh = root / f"agent-config/fresh-{number}"
+            at_all = Checkpoints(tree, Git(root), fresh)
+            all_files = at_all.take("run", "step")
+            found = checkpoints.listing(commits[-1])
+            assert found == at_all.listing(all_files), name
+        bits_of = checkpoints.writes("run")
+        changes = [checkpoints.changes(old, new) for old, new in pairwise(commits)]
+    by_step = dict(zip(STEPS, changes, strict=True))
+    assert by_step["times set back"] == ("a",)
+    assert by_step["private"] == by_step["nothing"] == ()
+    assert "sub/new" not in bits_of.rights, "its bits are as they were"
+
+
+def test_git_gets_the_changed_files_alone(root, of, git, plant, monkeypatch):
+    plant(root, {f"file{number}": b"1" for number in range(20)})
+    git(root, "add", "--all")
+    updated: list[bytes] = []
+    run = Git.run
+
+    def recording(self, args, **options):
+        if "update-index" in args:
+            updated.append(options["stdin"])
+        return run(self, args, **options)
+
+    with ProjectTree(root) as tree:
+        of(tree).take("one", "start")
+        monkeypatch.setattr(Git, "run", recording)
+        checkpoints = of(tree)
+        checkpoints.take("two", "start")
+        assert updated == []
+        plant(root, {"file7": b"22", "file8": None, "new": b"1"})
+        end = checkpoints.take("two", "end")
+        assert updated == [b"file8\0", b"file7\0new\0"]
+        plant(root, {"file9": b"22", "file10": b"22"})
+        applied = checkpoints.take("two", "applied", only=["file9"])
+        assert checkpoints.changes(end, applied) == ("file9",)
+        assert checkpoints.changes(applied, checkpoints.take("two", "end")) == ("file10",)
+
+
+def test_bits_that_change_within_a_second_come_back(root, of, plant):
+    plant(root, {"a": b"1", "b": b"1"})
+    with ProjectTree(root) as tree:
+        of(tree).take("one", "start")
+        (root / "a").chmod(0o600)
+        of(tree).take("one", "end")
+        assert of(tree).undo("one").paths == ("a",)
+    assert (root / "a").stat().st_mode & 0o777 == (root / "b").stat().st_mode & 0o777
