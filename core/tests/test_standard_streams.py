@@ -256,7 +256,33 @@ make_noise()
 def code_commit_workflows():
     make_noise()
     flag = Flag(("--noisy",), "noisy", selects=True)
-    return [WorkflowDefinition("noisy", "noisy", (flag,), "noisy_plugin:run", writes=False, roles=None)]
+    return [WorkflowDefinition("noisy", "noisy", (flag,), "noisy_plugin:run", writes=False)]
+
+
+@hookimpl
+def code_commit_providers():
+    return [
+        ProviderDefinition(
+            "noisy",
+            {"noisy-1": ()},
+            base_url="",
+            base_url_variable=None,
+            key_variable=None,
+            config="code_commit_testing.scripted_provider:ScriptedConfig",
+            factory="noisy_plugin:NoisyProvider",
+        )
+    ]
+
+
+class NoisyProvider:
+    def __init__(self, config):
+        make_noise()
+
+    def complete(self, call):
+        pass
+
+    def close(self):
+        make_noise()
 
 
 def run(run):
@@ -265,7 +291,9 @@ def run(run):
 """
 
 
-@pytest.mark.parametrize("words", [["--noisy", "--json"], ["plugins", "--json"]])
+@pytest.mark.parametrize(
+    "words", [["--noisy", "--json", "--model", "noisy-1"], ["plugins", "--json"]]
+)
 def test_with_json_nothing_else_is_on_stdout(project, tmp_path, words):
     plugins = [install_plugin(tmp_path / "plugins", "noisy", NOISE)]
     finished = project.command(*words, plugins=plugins)

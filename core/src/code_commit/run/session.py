@@ -96,6 +96,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
     endings: list[RunEnding] = []  # one, from the last event on
     with ExitStack() as stack:
         stack.enter_context(running_apart())
+        stack.enter_context(prints_aside())  # a plugin's prints are not results
         workspace, keys = open_project(plan, registry, stack)
         services = Services(
             registry,
@@ -110,7 +111,6 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         for role in plan.workflow.optional_roles:
             services.check(role)
         log = open_log(plan, plugin_host, workspace, token=next(filter(None, tokens), None))
-        stack.enter_context(prints_aside())  # a plugin's prints are not results
         _add_host_sinks(plan, plugin_host, log)
         take_back = _UNDO
         if "runs" in registry.commands:
