@@ -239,7 +239,7 @@ def test_text_that_stdout_cannot_encode_is_escaped(project):
 
 
 NOISE = """
-import os, subprocess
+import os, subprocess, threading
 from code_commit.plugin_api import *
 
 
@@ -285,8 +285,14 @@ class NoisyProvider:
         make_noise()
 
 
+def print_for_good():
+    while True:
+        print("printed")
+
+
 def run(run):
     make_noise()
+    threading.Thread(target=print_for_good, daemon=True).start()
     return Result(Outcome.REACHED, "done")
 """
 
