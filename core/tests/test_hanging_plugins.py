@@ -183,3 +183,22 @@ def make(config):
     plugins = install_plugin(tmp_path / "plugins", "odd", f"HANGS = {hangs!r}\n{code}")
     finished = project.command(*words, plugins=[plugins])
     assert f"no progress for 5 s in the {part} of code-commit-odd" in finished.stderr
+
+
+def test_a_thread_of_a_plugin_does_not_keep_the_command_from_ending(tmp_path):
+    project = Project.create(tmp_path)
+    code = """
+import sys, threading
+from code_commit.plugin_api import hookimpl
+
+sys.modules["__main__"]._THREADS_SECONDS = 0.1
+threading.Thread(target=threading.Event().wait, name="never").start()
+
+@hookimpl
+def code_commit_providers():
+    return []
+"""
+    plugins = install_plugin(tmp_path / "plugins", "odd", code)
+    finished = project.command("plugins", plugins=[plugins], cold=True, timeout=30)
+    assert finished.exit_code == 0, finished.stderr
+    assert "warning: threads of plugins did not end after 0.1 s: never" in finished.stderr

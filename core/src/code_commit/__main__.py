@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 _FLUSH_SECONDS = 0.5
+_THREADS_SECONDS = 60.0  # for threads of plugins, such as one that uploads, after the end
 # New objects between two collections. A short run makes 140,000, most of them by imports.
 _GC_THRESHOLD = 250_000
 
@@ -59,7 +60,29 @@ def main() -> int:
     gc.freeze()  # the end of the process frees everything without a collection
     if code == STOP.INTERRUPTED:
         _exit_now(code)
+    _limit_shutdown(code)
     return code
+
+
+def _limit_shutdown(code: int) -> None:
+    """Exit with `code` if a thread that Python's shutdown waits for does not end in time."""
+    from threading import Thread, main_thread
+    from threading import enumerate as all_threads
+
+    awaited = [
+        thread for thread in all_threads() if not thread.daemon and thread is not main_thread()
+    ]
+    if not awaited:
+        return
+
+    def end() -> None:
+        time.sleep(_THREADS_SECONDS)
+        names = ", ".join(thread.name for thread in awaited if thread.is_alive())
+        text = f"warning: threads of plugins did not end after {_THREADS_SECONDS:g} s: {names}\n"
+        os.write(2, text.encode("utf-8", "replace"))
+        _exit_now(code)
+
+    Thread(target=end, name="end", daemon=True).start()
 
 
 def _open_missing_streams() -> None:
