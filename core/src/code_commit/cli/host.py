@@ -67,14 +67,17 @@ class CommandHost:
 
     @property
     def argv0(self) -> str:
-        """The program that started this process, as a shell command."""
-        if not sys.argv[0].endswith("__main__.py"):
-            return sys.argv[0]
+        """The program that started this process, as a shell command for any working directory."""
         import shlex
 
-        from code_commit.plugin_api.own_python import python_command
+        program = sys.argv[0]
+        if program.endswith("__main__.py"):
+            from code_commit.plugin_api.own_python import python_command
 
-        return shlex.join(python_command("code_commit"))
+            return shlex.join(python_command("code_commit"))
+        if os.sep in program:
+            program = os.path.abspath(program)  # noqa: PTH100 - `resolve` follows links
+        return shlex.quote(program)
 
     @cached_property
     def registry(self) -> Registry:
