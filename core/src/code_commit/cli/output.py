@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -71,16 +71,18 @@ class CommandOutput:
     def diff(self, text: str, *, paged: bool = True) -> None:
         """Write a unified diff to stdout: on a terminal in color, and `paged` in a pager."""
         text = self._known_keys.text(text)
-        if not sys.stdout.isatty():
+        if not text or not sys.stdout.isatty():
             write_stdout(sys.stdout, text)
             return
         from code_commit.terminal.diff_lines import in_color
         from code_commit.terminal.pager import show_in_pager
 
-        text = printable(text)
+        lines = printable(text).removesuffix("\n").split("\n")
+        shown: Iterable[str] = lines
         if may_color(sys.stdout, os.environ):
-            text = "\n".join(in_color(text.split("\n")))
-        if not (paged and text and show_in_pager(text, os.environ)):
+            shown = in_color(lines)
+        text = "".join(f"{line}\n" for line in shown)
+        if not (paged and show_in_pager(text, os.environ)):
             write_stdout(sys.stdout, text)
 
     def note(self, text: str) -> None:
