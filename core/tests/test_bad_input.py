@@ -280,6 +280,7 @@ def test_configuration_is_not_trusted_if_git_fails(project, server, file):
         (["--quiet", "plugin"], "did you mean plugins?"),
         (["runs", "export", "--sink", "htlm"], "there is no log sink 'htlm'"),
         (["--model", "gpt-55"], "there is no model 'gpt-55'"),
+        (["-m", "Add a test"], "hint: describe the change with --query; -m is short for --model\n"),
         (["--model", "gpt-5-mimi"], "did you mean gpt-5-mini?"),
         (["--repairs=-1"], "--repairs"),
         (["--max-cost", "0"], "--max-cost should be greater than 0"),
