@@ -16,6 +16,7 @@ from code_commit.plugin_api.errors import (
 )
 from code_commit.plugin_api.event import AcceptanceChecked
 from code_commit.plugins.code import checked_result
+from code_commit.running_code import running
 from code_commit_workspace import STOP
 from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.words import describe, printable
@@ -39,7 +40,7 @@ def require_models(run: ProjectRun) -> None:
     if setting and not getattr(run.settings, setting):
         return
     for _, check in run.checks:
-        for role in set(check.roles).intersection(run.plan.workflow.optional_roles):
+        for role in set(getattr(check, "roles", ())).intersection(run.plan.workflow.optional_roles):
             run.model(role)
 
 
@@ -85,7 +86,12 @@ def _verdict(
     submission: Submission,
 ) -> Verdict:
     run_of_plugin: Any = run.of(plugin)
-    with _naming(plugin, check), run.sent_by(plugin):
+    part = f"the acceptance check {check.name}"
+    with (
+        _naming(plugin, check),
+        run.sent_by(plugin),
+        running(part, plugin.distribution),
+    ):
         value = checked_result(
             check.accept(run_of_plugin, submission),
             Verdict,

@@ -20,7 +20,7 @@ HEADER = (
 )
 _LEAST = 8 * 1024  # bytes; a shorter repetition is stored again, which is easier to read
 # Where a piece of a prompt begins: a message, a file, or a label and what follows it.
-_HEAD = re.compile(rb"(?<!\n)\n\n*+(?:(?==== |--- )|\[[^\n]*\]\n)")
+_HEAD = re.compile(rb"\n(?:(?==== |--- )|\[[^\n]*\]\n)")
 _LABEL = re.compile(rb"\n*+\[[^\n]*\]\n")
 _LOOKS_LIKE_ONE = re.compile(rb"^\\*\[lines ", re.MULTILINE)
 
@@ -83,7 +83,10 @@ class StoredTexts:
     def _cut(self, text: bytes) -> _Pieces:
         places = array("Q", [0])
         for head in _HEAD.finditer(text):
-            places.append(head.start() + 1)
+            begin = head.start()
+            while begin > places[-1] and text[begin - 1 : begin] == b"\n":
+                begin -= 1  # blank lines before a head belong to it
+            places.append(begin + 1)
             if head.end() > head.start() + 1:
                 places.append(head.end())
         if places[-1] < len(text):
