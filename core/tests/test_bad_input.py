@@ -154,7 +154,7 @@ def test_another_address_is_called_without_a_key(project, server):
     finished = run(project, server, environ={"OPENAI_API_KEY": ""})
     assert finished.exit_code == 0
     assert "authorization" not in server.requests[0].headers
-    assert "\ncost: 10 tokens in, 5 tokens out, 1 call, 0:" in finished.stderr
+    assert "\ncost: $0.0001, 10 tokens in, 5 tokens out, 1 call, 0:" in finished.stderr
 
 
 @pytest.mark.slow
