@@ -27,6 +27,7 @@ MODULES = (
     "code_commit.plugin_api",
     "code_commit.plugin_api.hookspecs",
     "code_commit_commit.hooks",
+    "code_commit_commit.hookspecs",
     "code_commit_testing",
     "code_commit_workspace",
 )

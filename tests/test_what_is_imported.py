@@ -46,7 +46,14 @@ def modules_in(trace: str) -> set[str]:
 
 def traced(folder: Path, environment: dict[str, str], *arguments: str) -> str:
     """Run the command; return what it and `-X importtime` write to stderr, in order."""
-    completed = subprocess.run(
+    return completed(folder, environment, *arguments).stderr
+
+
+def completed(
+    folder: Path, environment: dict[str, str], *arguments: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the command with `-X importtime` to its end."""
+    process = subprocess.run(
         [sys.executable, "-P", "-X", "importtime", "-m", "code_commit", *arguments],
         cwd=folder,
         env=environment,
@@ -54,11 +61,13 @@ def traced(folder: Path, environment: dict[str, str], *arguments: str) -> str:
         text=True,
         check=False,
     )
-    assert completed.returncode == 0, completed.stderr[-2000:]
-    return completed.stderr
+    assert process.returncode == 0, process.stderr[-2000:]
+    return process
 
 
-def test_a_run_imports_the_rest_after_its_call(tmp_path: Path) -> None:
+def test_a_run_imports_the_rest_after_its_call_and_shows_itself_without_prices(
+    tmp_path: Path,
+) -> None:
     from code_commit_testing import Project, Reply, ScriptedServer
 
     project = Project.create(tmp_path)
@@ -74,6 +83,12 @@ def test_a_run_imports_the_rest_after_its_call(tmp_path: Path) -> None:
     assert modules_in(before) & LATER == set()
     assert "code_commit_acceptance.signals" in modules_in(after)
     assert modules_in(trace) & {"httpx2", "prompt_toolkit", "pydantic_settings"} == set()
+    # The run recorded what its call cost.
+    shown = completed(project.root, environment, "runs", "show")
+    assert modules_in(shown.stderr) & {"genai_prices", "pydantic"} == set()
+    assert re.search(r"cost +\$0\.\d+\n(.|\n)*initial-query .*\$0\.\d+ ", shown.stdout), (
+        shown.stdout
+    )
 
 
 @pytest.mark.parametrize(
