@@ -123,6 +123,22 @@ def test_checks_are_asked_in_turn_until_one_refuses(run):
     assert "  a note\n" in finished.stderr
 
 
+def test_a_model_that_a_check_asks_must_exist_before_the_run_does_anything(run):
+    judge = """
+from code_commit.plugin_api import AcceptanceCheck, hookimpl
+
+@hookimpl
+def code_commit_acceptance(settings):
+    return [AcceptanceCheck("judge", lambda run, submission: 1 / 0, models=("nobody.judge",))]
+"""
+    finished = run("run.emit(1 / 0)", judge=judge)
+    assert finished.exit_code == 3, finished.stderr
+    assert (
+        "error: the acceptance check judge of code-commit-judge: there is no model 'nobody.judge'"
+        in finished.stderr
+    )
+
+
 @pytest.mark.parametrize(
     ("code", "fault"),
     [

@@ -100,9 +100,13 @@ def run(project, tmp_path):
     return run
 
 
-def test_the_program_is_named_as_it_was_started(monkeypatch) -> None:
+def test_the_program_is_named_so_that_it_starts_in_any_folder(monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(tmp_path)
     for argv0, shown in {
+        "code-commit": "code-commit",
         "/usr/bin/code-commit": "/usr/bin/code-commit",
+        ".venv/bin/code-commit": f"{tmp_path}/.venv/bin/code-commit",
+        "/my tools/bin/code-commit": "'/my tools/bin/code-commit'",
         "/x/code_commit/__main__.py": f"{sys.executable} -P -m code_commit",
     }.items():
         monkeypatch.setattr(sys, "argv", [argv0, "demo"])

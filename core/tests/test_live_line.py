@@ -14,6 +14,7 @@ from code_commit.log.progress import Progress
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Event
 from code_commit.plugin_api.record import Record
+from code_commit.running_code import host_works, running
 from code_commit.terminal.painter import PlainPainter
 from code_commit.terminal.streams import SafeStream
 
@@ -295,3 +296,21 @@ def test_progress_in_a_file_is_lines_of_safe_text():
     painter.status("never shown")
     painter.tick("still\u202e there")
     assert stream.getvalue() == "error: one\n       \\x1b[2Jtwo\nstill\\u202e there\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (4.9, "asking gpt-5... 4 s"),
+        (5.1, "asking gpt-5... 5 s, in the model layer odd of code-commit-odd... 5 s"),
+    ],
+)
+def test_the_status_line_names_what_hangs(monkeypatch, seconds, shown):
+    terminal = Terminal(monkeypatch)
+    with running("the workflow odd", "code-commit-odd"), host_works():
+        terminal.receive(ASKED, 0)
+        with running("the model layer odd", "code-commit-odd"):
+            terminal.now = seconds
+            assert terminal.progress._status().endswith(shown)
+        assert "layer" not in terminal.progress._status()
+    terminal.progress.close()

@@ -231,6 +231,11 @@ WRONG = {
     "a wrong argument of a hook": ("code_commit_log_sinks(settings)", "code_commit_log_sinks(setings)", "code_commit_log_sinks", "setings"),
     "a misspelled hook": ("def code_commit_log_sinks", "def code_commit_log_sink", "code_commit_log_sink", "did you mean code_commit_log_sinks?"),
     "an import that fails": ("from pydantic", "from pydantik", "import", "pydantik"),
+    "a factory that returns nothing": ("class Wire:\n    def __init__(self, config):\n        self.config = config\n", "def Wire(config):\n    pass\n\n\nclass Other:\n", "provider sound", "factory 'sound_plugin:Wire' returns None"),
+    "a secret that every process needs": ('["SOUND_TOKEN"]', '["SOUND_TOKEN", "PATH"]', "code_commit_secrets", "PATH cannot be a secret"),
+    "a sink that fails at its first record": ("(self, record):\n        pass", "(self, record):\n        record.data['nothing']", "code_commit_log_sinks", "Sink.receive failed at its first record: KeyError: 'nothing'"),
+    "a layer that fails at its first call": ("return next(call)", "return next(call).nothing", "code_commit_model_layers", "a model layer of code-commit-sound failed: AttributeError"),
+    "a layer that returns nothing": ("return next(call)", "next(call)", "code_commit_model_layers", "it returned None for a Completion"),
     "what prints at import": ("class Sink:", "print('{')\nclass Sink(Nothing):", "import", "Nothing"),
 }  # fmt: skip
 
@@ -480,6 +485,22 @@ def test_a_plugin_for_another_version_of_the_host_is_told(project, tmp_path):
     for number, (needed, wrong) in enumerate(NEEDED.items()):
         problems, _ = findings(document, f"sound{number}")
         assert [problem["stage"] for problem in problems].count("version") == wrong, needed
+
+
+def test_other_requirements_and_the_name_of_the_entry_point_are_examined(project, tmp_path):
+    folder = install_plugin(tmp_path / "plugins", "sound", GOOD)
+    info = folder / "code_commit_sound-1.0.dist-info"
+    (info / "entry_points.txt").write_text("[code_commit]\na b = sound_plugin\n")
+    needed = ("code-commit-nowhere", "pluggy>=99", "pluggy", "nowhere; extra == 'more'")
+    with (info / "METADATA").open("a") as metadata:
+        metadata.writelines(f"Requires-Dist: {text}\n" for text in needed)
+    document = project.command("plugins", "doctor", "--json", plugins=[folder]).document
+    problems = findings(document, "a b")[0]
+    errors = [problem["error"] for problem in problems if problem["stage"] == "requirements"]
+    assert errors[0] == "it needs code-commit-nowhere, which is not installed"
+    assert errors[1].startswith("it needs pluggy>=99, and ")
+    assert len(errors) == 2
+    assert any(problem["stage"] == "name" for problem in problems)
 
 
 def test_a_wrong_group_of_entry_points_is_named(project, tmp_path):

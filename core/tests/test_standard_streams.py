@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -235,3 +236,43 @@ def test_text_that_stdout_cannot_encode_is_escaped(project):
         environ = {**server.environment(), "PYTHONIOENCODING": "ascii"}
         finished = project.command("--model", "gpt-5", "--dry-run", environ=environ)
     assert (finished.exit_code, "+Gr\\xfc\\xdfe" in finished.stdout) == (0, True), finished.stderr
+
+
+NOISE = """
+import os, subprocess
+from code_commit.plugin_api import *
+
+
+def make_noise():
+    print("printed")
+    os.write(1, b"written\\n")
+    subprocess.run(["echo", "of a child"])
+
+
+make_noise()
+
+
+@hookimpl
+def code_commit_workflows():
+    make_noise()
+    flag = Flag(("--noisy",), "noisy", selects=True)
+    return [WorkflowDefinition("noisy", "noisy", (flag,), "noisy_plugin:run", writes=False, roles=None)]
+
+
+def run(run):
+    make_noise()
+    return Result(Outcome.REACHED, "done")
+"""
+
+
+@pytest.mark.parametrize("words", [["--noisy", "--json"], ["plugins", "--json"]])
+def test_with_json_nothing_else_is_on_stdout(project, tmp_path, words):
+    plugins = [install_plugin(tmp_path / "plugins", "noisy", NOISE)]
+    finished = project.command(*words, plugins=plugins)
+    assert finished.exit_code == 0, finished.stderr
+    lines = finished.stdout
+    assert "of a child" not in lines
+    assert "written" not in lines
+    assert "printed" not in lines
+    assert finished.stderr.count("of a child") >= 2
+    assert json.loads(lines if words[0] == "plugins" else lines.splitlines()[-1])

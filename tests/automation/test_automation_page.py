@@ -16,6 +16,7 @@ PAGE = (ROOT / "docs/automation.md").read_text("utf-8")
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text("utf-8"))
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
 WORKFLOW = yaml.safe_load((ROOT / "examples/github-action/code-commit.yml").read_text("utf-8"))
+OF_ISSUES = yaml.safe_load((ROOT / "examples/github-action/issue.yml").read_text("utf-8"))
 BLOCKS = [
     yaml.safe_load(text)
     for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -60,3 +61,18 @@ def test_the_pre_commit_configuration_of_the_page_is_the_example() -> None:
     assert BLOCKS[1:] == [
         yaml.safe_load((ROOT / "examples/pre-commit/.pre-commit-config.yaml").read_text("utf-8"))
     ]
+
+
+def test_the_workflow_of_issues_differs_only_in_its_query() -> None:
+    """Its jobs have the rights and the steps of the tested workflow."""
+    change, propose = (OF_ISSUES["jobs"][name] for name in ("change", "propose"))
+    assert change.pop("if") == "github.event.label.name == 'code-commit'"
+    query = change["steps"][-1]["with"].pop("query")
+    assert query == "${{ github.event.issue.title }}\n\n${{ github.event.issue.body }}\n"
+    message = propose["steps"][-1]["env"].pop("QUERY")
+    assert message.startswith("${{ github.event.issue.title }}\n\nFixes #")
+    asked = yaml.safe_load((ROOT / "examples/github-action/code-commit.yml").read_text("utf-8"))
+    del asked["jobs"]["change"]["steps"][-1]["with"]["query"]
+    del asked["jobs"]["propose"]["steps"][-1]["env"]["QUERY"]
+    assert OF_ISSUES["jobs"] == asked["jobs"]
+    assert OF_ISSUES["permissions"] == asked["permissions"]

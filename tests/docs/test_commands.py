@@ -298,7 +298,10 @@ def installed(example: str, folder: Path) -> Path:
 # --- the blocks -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(blocks(page))])
+# test_how_to.py plays the pages of docs/how-to.
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(blocks(page)) and not page.startswith("docs/how-to/")]
+)
 def test_the_blocks_of_a_page_run(page: str, tmp_path: Path) -> None:
     scene = SCENES.get(page, Scene())
     with ScriptedServer([answer] * 100) as server:

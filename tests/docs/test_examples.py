@@ -161,7 +161,7 @@ def commands_of_the_page(page: Path) -> set[str]:
 
 def commands(page: Path) -> Iterator[list[str]]:
     for text in blocks(page, "sh", "console"):
-        for match in COMMAND.finditer(text):
+        for match in COMMAND.finditer(text.replace("\\\n", " ")):
             yield shlex.split(match["rest"])
     for code in re.findall(r"`code-commit( [^`]+)`", FENCE.sub("", page.read_text("utf-8"))):
         yield shlex.split(code.replace("…", " "))

@@ -81,6 +81,17 @@ def test_what_a_change_would_do_is_shown(workspace, changes, lines):
     assert sorted(workspace.root.rglob("*")) == before
 
 
+def test_the_header_of_a_file_names_both_sides(workspace):
+    changes = [Change("a", b""), Change("d/b", None), Change("n w", b"x"), Change("\t", b"x")]
+    shown = workspace.diff(changes).splitlines()
+    assert [line for line in shown if line.startswith("diff --git")] == [
+        'diff --git "a/\\t" "b/\\t"',
+        "diff --git a/a b/a",
+        "diff --git a/d/b b/d/b",
+        "diff --git a/n w b/n w",
+    ]
+
+
 @pytest.mark.parametrize(
     ("changes", "size"),
     [

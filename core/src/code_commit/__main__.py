@@ -10,7 +10,7 @@ from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 _FLUSH_SECONDS = 0.5
 # New objects between two collections. A short run makes 140,000, most of them by imports.
@@ -40,7 +40,10 @@ def main() -> int:
     try:
         from code_commit_workspace import STOP
 
-        STOP.last_words = partial(_report_hard_end, as_json="--json" in arguments)
+        json_stdout = None
+        if "--json" in arguments:
+            json_stdout = _take_stdout()
+        STOP.last_words = partial(_report_hard_end, json_stdout=json_stdout)
         STOP.listen(_exit_now)
         from code_commit.cli.main import run_command
 
@@ -75,8 +78,22 @@ def _open_missing_streams() -> None:
         setattr(sys, name, stream)
 
 
-def _report_hard_end(place: str, *, as_json: bool) -> None:
-    """Print the error of a command that did not end by itself, and with `as_json` the last event.
+def _take_stdout() -> int:
+    """Keep stdout for JSON: children, and libraries that write to descriptor 1, write to stderr.
+
+    Return the descriptor of stdout.
+    """
+    stdout: Any = sys.stdout
+    descriptor = os.dup(1)  # no child inherits it
+    sys.stdout = sys.__stdout__ = open(  # type: ignore[misc]  # noqa: SIM115 - for good
+        descriptor, "w", encoding=stdout.encoding, errors=stdout.errors, closefd=False
+    )
+    os.dup2(2, 1)
+    return descriptor
+
+
+def _report_hard_end(place: str, *, json_stdout: int | None) -> None:
+    """Print the error of a command that did not end by itself; with `--json`, the last event, too.
 
     Another thread calls this while the main thread may hold any lock, so it imports nothing and
     uses no stream.
@@ -91,13 +108,13 @@ def _report_hard_end(place: str, *, as_json: bool) -> None:
     if hint:
         lines += f"hint: {hint}\n"
     os.write(2, lines.encode("utf-8", "replace"))
-    if as_json:
+    if json_stdout is not None:
         result = f'"outcome": "interrupted", "exit_code": {STOP.exit_code}'
         details = f'"hint": {_quoted(hint)}' if hint else ""
         data = f'{result}, "summary": {_quoted(words)}, "data": {{{details}}}'
         event = f'"seq": 1, "time": {time.time()}, "run": "", "span": 0, "parent": null'
         line = f'{{{event}, "kind": "run.finished", "data": {{{data}}}}}\n'
-        os.write(1, line.encode("utf-8", "replace"))
+        os.write(json_stdout, line.encode("utf-8", "replace"))
 
 
 def _quoted(text: str) -> str:

@@ -108,6 +108,34 @@ def test_a_run_appends_to_the_list_and_reads_no_earlier_run(answered):
     assert answered.appended_index.startswith(whole)
 
 
+SHOWN_ABOVE_NEWER_RUNS = {
+    "names": "getComputedStyle(document.querySelector('.head')).display",
+    "until": "getComputedStyle(document.querySelector('.until')).display",
+    "order": "[...document.querySelectorAll('.head, .newer, main')]"
+    ".sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top)"
+    ".map(node => node.innerText.match(/The \\w+ one|Started/)[0])",
+}
+
+
+@pytest.mark.slow
+def test_newer_runs_have_column_names_and_the_figures_say_where_they_end(answered, browser):
+    def shown() -> dict[str, object]:
+        # The browser measures at the end of the body: put it where a browser sees it, after the rows.
+        text = answered.appended_index.replace("</body>\n</html>\n", "")
+        page = answered.project.root / "logs" / "page.html"
+        page.write_text(f"{text}</body></html>")
+        return browser.measured(page, SHOWN_ABOVE_NEWER_RUNS, 1400)
+
+    answered(GOOD, arguments=("--query", "The first one"))
+    assert "The figures and the chart cover the runs up to 20" in answered.index
+    whole = shown()
+    assert (whole["names"], whole["until"]) == ("none", "none")
+    answered(GOOD, arguments=("--query", "The second one"))
+    newer = shown()
+    assert (newer["names"], newer["until"]) == ("table", "block")
+    assert newer["order"] == ["Started", "The second one", "Started"]
+
+
 def test_a_list_that_no_run_wrote_is_replaced(answered):
     answered.project.write({"logs/index.html": "<script>document.title = 'owned'</script>\n" * 999})
     answered(GOOD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +23,9 @@ _DIFF = (
     "--src-prefix=",
     "--dst-prefix=",
 )
+# git writes the path of a new or deleted file twice, with the folder that has the file.
+_ONE_SIDED = re.compile(r'^diff --git ("?)[ab](/.*) \1[ab]\2$', re.MULTILINE)
+_TWO_SIDED = r"diff --git \1a\2 \1b\2"
 _ORDINARY = 0o644  # permission bits
 _BLOCK = 4096  # bytes on disk of the smallest file
 
@@ -59,7 +63,7 @@ def unified_diff(
             git = Git(tree.root, writable=writable)
             # git exits with 1 when there is a difference.
             diff = git.run(["-C", scratch, *_DIFF, "a", "b"], passing=1, env=NO_REPOSITORY)
-            return diff.decode("utf-8", "replace")
+            return _ONE_SIDED.sub(_TWO_SIDED, diff.decode("utf-8", "replace"))
     except OSError as error:
         raise NotReady(
             f"the diff cannot be made: {error}", hint="free space in the temporary folder"

@@ -47,8 +47,7 @@ class Stop:
     """Whether a signal came that ends the process, and what may delay the end.
 
     `is_set` never goes back to False. `words` is what `check` raises. `exit_code` is that of a hard
-    end, before which `last_words` is called; it has one second. It gets the place where the main
-    thread was, or "" before work started.
+    end.
     """
 
     INTERRUPTED = 130  # the exit code after a signal, as shells report Ctrl-C
@@ -56,7 +55,7 @@ class Stop:
     def __init__(self) -> None:
         self.is_set = False
         self.exit_code = self.INTERRUPTED
-        self.last_words: Callable[[str], object] = str
+        self._last_words: dict[int, Callable[[str], object]] = {}  # by the thread that set it
         self._patience = _WHILE_STARTING
         self.words = Interrupted("interrupted")
         self._holds = 0
@@ -228,18 +227,37 @@ class Stop:
         """Be more patient from now on: the work has started, and asks."""
         self._patience = _AT_WORK
 
+    @property
+    def last_words(self) -> Callable[[str], object]:
+        """What a hard end calls before, for the work of this thread; it has one second.
+
+        It gets the place where the main thread was, or "" before work started.
+        """
+        return self._last_words.get(threading.get_ident(), str)
+
+    @last_words.setter
+    def last_words(self, say: Callable[[str], object]) -> None:
+        self._last_words[threading.get_ident()] = say
+
     def decide(self, exit_code: int) -> None:
-        """Keep `exit_code`: a hard end has no last words, and exits with it."""
-        self.exit_code, self.last_words = exit_code, str
+        """Keep `exit_code`: a hard end has no last words, and exits with it.
+
+        In another thread than the main one, only the work of that thread has no last words.
+        """
+        self.last_words = str
+        if threading.current_thread() is threading.main_thread():
+            self.exit_code = exit_code
 
     @contextmanager
     def nested(self) -> Iterator[None]:
         """After the block, forget what it decided: it was a part of the work."""
-        before = self.exit_code, self.last_words
+        exit_code = self.exit_code
+        last_words = self.last_words
         try:
             yield
         finally:
-            self.exit_code, self.last_words = before
+            self.decide(exit_code)
+            self.last_words = last_words
 
     def finish(self, exit_code: int) -> None:
         """From now on, a signal ends the process at once with `exit_code`."""
@@ -333,8 +351,9 @@ class Stop:
         self.end_waits()
 
         def speak() -> None:
-            with suppress(BaseException):
-                self.last_words(place)
+            for say in tuple(self._last_words.values()):
+                with suppress(BaseException):
+                    say(place)
 
         speaker = threading.Thread(target=speak, name="last words", daemon=True)
         speaker.start()

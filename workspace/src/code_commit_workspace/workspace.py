@@ -1,15 +1,17 @@
 """The `Workspace`: the only way to read, change or run anything in a project folder.
 
 with Workspace.open(root, writes=True) as workspace:
-    if not workspace.check(changes):
-        workspace.apply(changes)
+    with workspace.trial("my-tool") as trial:
+        trial.apply(changes)
+        if trial.build(timeout=600).passed:
+            trial.keep()
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from code_commit_workspace.process.runner import ProcessRunner
     from code_commit_workspace.process.running import RunningProcess
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
+    from code_commit_workspace.trial import Trial
 
 _ENDS_WITHIN = 2.0  # seconds for another thread to notice the end of its process
 
@@ -87,6 +90,7 @@ class Workspace:
         private_folder: str = PRIVATE_FOLDER,
         state_folder: str = STATE_FOLDER,
         build_script: str = "build.sh",
+        may_change_build_script: bool = False,
         protected: Iterable[Protected] = (),
         redactor: Redactor | None = None,
         sandbox: SandboxSettings | None = None,
@@ -99,7 +103,8 @@ class Workspace:
         it, but do not open while another run is changing files.
 
         No process and no model may see the `private_folder`; `state_folder` is directly in it. No
-        change may touch the names `protected`, and no change set may have more than `max_files`.
+        change may touch the names `protected`, nor the build script unless you allow it, and no
+        change set may have more than `max_files`.
         `checkpoint_limits` is called if there are large files.
 
         Raises:
@@ -115,9 +120,13 @@ class Workspace:
         )
 
         STOP.check()
+        root = root.absolute()
         home = home_of(root, private_folder, state_folder)
         require_open_files()
         sandbox = sandbox or SandboxSettings()
+        protected = tuple(protected)
+        if not may_change_build_script and build_script not in {entry.name for entry in protected}:
+            protected = (*protected, Protected(build_script))
         with ExitStack() as stack:
             try:
                 tree = stack.enter_context(ProjectTree(root))
@@ -142,7 +151,7 @@ class Workspace:
                 private_folder=private_folder,
                 state_folder=home,
                 build_script=build_script,
-                protected=tuple(protected),
+                protected=protected,
                 sandbox=sandbox,
                 checkpoint_limits=checkpoint_limits,
                 max_files=max_files,
@@ -309,6 +318,25 @@ class Workspace:
 
         self._require_writes()
         return Checkpoints(self.project, self.git, self.state_folder, self.checkpoint_limits)
+
+    @contextmanager
+    def trial(self, name: str) -> Iterator[Trial]:
+        """Put back what the trial applies and builds in the block, unless you keep it.
+
+        `name` names its checkpoints; if it is in use, the trial gets `name-2` and so on. What
+        people change meanwhile stays as it is.
+
+        Raises:
+            NotReady: the workspace was opened for reading only, or git fails.
+            ValueError: `name` is not a plain name.
+        """
+        from code_commit_workspace.trial import Trial
+
+        trial = Trial(self, name)
+        try:
+            yield trial
+        finally:
+            trial.end()
 
     # --- processes --------------------------------------------------------------------------------
 

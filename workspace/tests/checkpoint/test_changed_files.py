@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.checkpoint import Checkpoints
+from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 
@@ -114,3 +115,69 @@ def test_bits_that_change_within_a_second_come_back(root, of, plant):
         of(tree).take("one", "end")
         assert of(tree).undo("one").paths == ("a",)
     assert (root / "a").stat().st_mode & 0o777 == (root / "b").stat().st_mode & 0o777
+
+
+def test_a_look_that_failed_does_not_count(root, of, plant):
+    plant(root, {"a": b"1"})
+    with ProjectTree(root) as tree:
+        checkpoints = of(tree)
+        start = checkpoints.take("one", "start")
+        objects = root / "agent-config/.code-commit/checkpoint.git/objects"
+        objects.rename(root / "elsewhere")
+        plant(root, {"a": b"my work"})
+        with pytest.raises(NotReady):
+            checkpoints.take("one", "full")
+        (root / "elsewhere").rename(objects)
+        assert checkpoints.changes(start, checkpoints.take("one", "end")) == ("a",)
+
+
+@pytest.mark.parametrize("lost", ["collected", "a new repository"])
+def test_objects_that_git_deleted_are_saved_again(root, of, git, plant, lost):
+    plant(root, {"staged": b"my work"})
+    git(root, "add", "staged")
+    with ProjectTree(root) as tree:
+        of(tree).take("one", "start")
+        if lost == "collected":
+            git(root, "reset", "--quiet")
+            git(root, "prune", "--expire=now")
+        else:
+            shutil.rmtree(root / ".git")
+            git(root, "init", "--quiet")
+        checkpoints = of(tree)
+        start = checkpoints.take("two", "start")
+        plant(root, {"staged": b"written over"})
+        assert checkpoints.restore(start) == ("staged",)
+    assert (root / "staged").read_bytes() == b"my work"
+
+
+def test_changes_within_a_second_that_set_times_back_are_found(root, of, plant):
+    with ProjectTree(root) as tree:
+        checkpoints = of(tree)
+        for content in (b"1", b"2", b"3", b"4", b"5"):
+            plant(root, {"a": content})
+            os.utime(root / "a", (1, 1))
+            commit = checkpoints.take("one", "step")
+            assert checkpoints.contents(commit, ["a"]) == {"a": content}
+
+
+def test_a_new_file_of_a_response_that_git_ignores_later_is_left_out(root, of, git, plant):
+    plant(root, {"tracked.txt": b"1"})
+    git(root, "add", "tracked.txt")
+    with ProjectTree(root) as tree:
+        checkpoints = of(tree)
+        checkpoints.take("one", "start")
+        plant(root, {"new.txt": b"2", "tracked.txt": b"2"})
+        checkpoints.take("one", "applied", only=["new.txt", "tracked.txt"])
+        plant(root, {".gitignore": b"/agent-config\n*.txt\n"})
+        end = checkpoints.take("one", "end")
+    assert checkpoints.listing(end).keys() == {".gitignore", "tracked.txt"}
+
+
+def test_a_broken_index_is_made_again(root, of, plant, git):
+    with ProjectTree(root) as tree:
+        checkpoints = of(tree)
+        start = checkpoints.take("one", "start")
+        (root / "agent-config/.code-commit/checkpoint.git/index").write_bytes(b"")
+        plant(root, {"a": b"1"})
+        git(root, "add", "a")
+        assert checkpoints.changes(start, checkpoints.take("one", "end")) == ("a",)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,14 +67,17 @@ class CommandHost:
 
     @property
     def argv0(self) -> str:
-        """The program that started this process, as a shell command."""
-        if not sys.argv[0].endswith("__main__.py"):
-            return sys.argv[0]
+        """The program that started this process, as a shell command for any working directory."""
         import shlex
 
-        from code_commit.plugin_api.own_python import python_command
+        program = sys.argv[0]
+        if program.endswith("__main__.py"):
+            from code_commit.plugin_api.own_python import python_command
 
-        return shlex.join(python_command("code_commit"))
+            return shlex.join(python_command("code_commit"))
+        if os.sep in program:
+            program = os.path.abspath(program)  # noqa: PTH100 - `resolve` follows links
+        return shlex.quote(program)
 
     @cached_property
     def registry(self) -> Registry:
@@ -244,6 +247,25 @@ class CommandHost:
             raise Interrupted("quit before the run began")
         with STOP.nested():
             return run_session(plan, self.registry)
+
+    def start_many(
+        self,
+        invocations: Sequence[Invocation],
+        *,
+        roots: Sequence[Path | None] = (),
+        at_once: int = 2,
+        quiet: bool = False,
+    ) -> Iterator[RunSummary]:
+        """Run workflows at the same time, and yield how each ended, in their order."""
+        from code_commit.cli.runs_at_once import start_all
+
+        starts = [
+            partial(self.start, invocation, root=root, quiet=quiet)
+            for invocation, root in zip(
+                invocations, roots or [None] * len(invocations), strict=True
+            )
+        ]
+        return start_all(starts, at_once)
 
     def run(self, invocation: Invocation) -> int:
         """Run a workflow as its own command line does; return the exit code."""

@@ -11,9 +11,12 @@ from functools import partial
 from code_commit import __version__
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import ExitCode, NotReady, as_reported, exit_code_of
-from code_commit.terminal.streams import write_stdout
+from code_commit.running_code import running_code
+from code_commit.terminal.streams import SafeStream, write_stdout
 from code_commit_workspace import STOP
 from code_commit_workspace.words import traceback_of
+
+_HANGS_SECONDS = 5.0  # before a run, which watches for itself
 
 
 def run_command(argv: Sequence[str]) -> int:
@@ -21,7 +24,8 @@ def run_command(argv: Sequence[str]) -> int:
     out = CommandOutput()
     try:
         STOP.check()
-        code = _select(argv, out)()
+        with running_code().watch(_note_hang, seconds=_HANGS_SECONDS):
+            code = _select(argv, out)()
         write_stdout(sys.stdout, "")
     except BrokenPipeError:
         from code_commit.terminal.streams import discard_output
@@ -32,6 +36,10 @@ def run_command(argv: Sequence[str]) -> int:
         with STOP.hold():
             return report(error, argv, out)
     return code
+
+
+def _note_hang(part: str) -> None:
+    SafeStream(sys.stderr).print(f"no progress for {_HANGS_SECONDS:g} s in {part}")
 
 
 def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:

@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ import pluggy
 from pydantic import ValidationError
 
 from code_commit.cli.arguments import field_of, is_selector
+from code_commit.cli.first_use_examination import fault_of_layer, fault_of_sink, no_other_model
 from code_commit.cli.host import command_parser
 from code_commit.cli.item_examination import faults_of_item
 from code_commit.cli.wire_examination import GENERATOR, class_name, faults_of_provider
@@ -45,6 +46,7 @@ from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
 from code_commit_workspace.words import describe
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # a token of HTTP
+_PLUGIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _Findings = Iterator[tuple[str, str]]  # stage and error
 
 
@@ -65,11 +67,16 @@ def examined_problems(registry: Registry, settings: Settings) -> list[Problem]:
     problems: list[Problem] = []
     section_of = partial(plugin_section, settings, plugin_host)
     secret_of = partial(plugin_secret, registry, lambda _name: None)  # as if no variable is set
-    arguments = {"settings": section_of, "secret": secret_of}
+    arguments = {
+        "settings": section_of,
+        "secret": secret_of,
+        "models": lambda _plugin: no_other_model,
+    }
     for plugin in plugin_host.plugins:
         if plugin.distribution == HOST:
             continue
         for check in (
+            _name(plugin),
             _settings(plugin_host, plugin, settings),
             _offers(registry, plugin, settings),
             _hooks(plugin_host, plugin, arguments),
@@ -95,6 +102,13 @@ def _run_check(plugin: Plugin, check: _Findings) -> Iterator[Problem]:
         rows = [("examination", describe(error))]
     for stage, error_text in rows:
         yield Problem(plugin.name, plugin.distribution, stage, error_text)
+
+
+def _name(plugin: Plugin) -> _Findings:
+    """Check the name of the entry point, which settings and events repeat."""
+    if not _PLUGIN_NAME.fullmatch(plugin.name):
+        rule = "the name of an entry point has letters, digits, `-`, `_` and `.` alone"
+        yield "name", f"{rule}, unlike {plugin.name!r}"
 
 
 def _settings(plugin_host: PluginHost, plugin: Plugin, settings: Settings) -> _Findings:
@@ -191,6 +205,9 @@ def _faults_of_factory(
     except Exception as error:  # noqa: BLE001 - a plugin may raise anything
         yield f"factory {definition.factory!r} failed: {describe(error)}"
         return
+    else:
+        if provider is None:
+            yield f"factory {definition.factory!r} returns None"
     if provider is None:
         return
     name = class_name(provider)
@@ -278,7 +295,10 @@ def _hooks(plugin_host: PluginHost, plugin: Plugin, arguments: Any) -> _Findings
             continue
         collected = collect_objects(plugin_host, hook, arguments, only=plugin)
         objects = [hook_object for _, hook_object in collected]
-        for fault in _faults_of_methods(hook, objects, plugin):
+        faults = list(_faults_of_methods(hook, objects, plugin))
+        if not faults and hook not in _failed_stages(plugin_host, plugin):
+            faults = list(_faults_of_first_use(hook, objects, plugin))
+        for fault in faults:
             yield hook, fault
         if hook == PATH_RULES and not _failed_stages(plugin_host, plugin):
             for rule in objects:
@@ -347,6 +367,18 @@ def _faults_of_methods(hook: str, objects: Sequence[Any], plugin: Plugin) -> Ite
         for name in methods.keys() - {"judge"}:  # which may yield refusals
             if inspect.isgeneratorfunction(getattr(cls, name, None)):
                 yield f"{cls.__name__}.{name} {GENERATOR}"
+
+
+def _faults_of_first_use(hook: str, objects: Sequence[Any], plugin: Plugin) -> Iterator[str]:
+    use: Callable[[Any], str]
+    match hook:
+        case "code_commit_log_sinks":
+            use = fault_of_sink
+        case "code_commit_model_layers":
+            use = partial(fault_of_layer, distribution=plugin.distribution)
+        case _:
+            return
+    yield from filter(None, map(use, objects))
 
 
 def _classes_of(plugin: Plugin) -> list[type]:

@@ -20,6 +20,7 @@ from code_commit.plugin_api.host import HOST
 from code_commit.plugins.discovery import GROUP, GROUPS, PluginSource, discover
 from code_commit.plugins.distributions import (
     distributions_naming_host,
+    faults_of_requirements,
     name_of,
     required_hosts,
     unusable_dependents,
@@ -80,6 +81,7 @@ def find_problems(host: CommandHost) -> Iterator[Problem]:
     yield from examined_problems(host.registry, host.settings_in(Path.cwd()))
     for failure in unusable_dependents():
         yield Problem(failure.plugin, failure.distribution, failure.stage, failure.error)
+    yield from unmet_requirements()
     yield from without_plugins()
 
 
@@ -129,6 +131,15 @@ def load_times(sources: Sequence[PluginSource]) -> dict[PluginSource, float]:
                 STOP.check()
             seconds[source] = time.perf_counter() - began
     return seconds
+
+
+def unmet_requirements() -> Iterator[Problem]:
+    """Find what distributions with plugins require and what is not installed."""
+    for distribution in distributions_naming_host():
+        plugins = [entry.name for entry in distribution.entry_points if entry.group in GROUPS]
+        for name in plugins[:1]:
+            for fault in faults_of_requirements(distribution):
+                yield Problem(name, name_of(distribution), "requirements", fault)
 
 
 def without_plugins() -> Iterator[Problem]:

@@ -19,6 +19,7 @@ from code_commit.log.event_lines import (
 )
 from code_commit.plugin_api.record import Record
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent
+from code_commit.running_code import running_code
 from code_commit.terminal.painter import LivePainter, PlainPainter
 from code_commit.terminal.screen import can_repaint, may_color
 from code_commit.terminal.streams import SafeStream
@@ -27,6 +28,7 @@ from code_commit_workspace.words import count_of
 _REPAINT = 0.1  # seconds
 _SHORTEST = 0.05  # seconds; a shorter activity would only flicker
 _SHOWN_CALLS = 2  # at once, each by itself; more are shown together
+_HANGS = 5.0  # seconds without progress, after which the status line names the plugin
 _PLAIN_TICK = 60.0  # seconds; CI services end a job after a longer silence
 
 
@@ -75,6 +77,7 @@ class Progress:
         self._attempt = ""
         self._shown_calls: set[str] = set()
         self._at_once: set[int] = set()  # calls that run or ran beside others, by number
+        self._running = running_code()
         self._user_types = False
         self._reason: Sequence[Line] = ()  # why the last call or build failed
         self._document = RunDocument()
@@ -104,6 +107,7 @@ class Progress:
                 self._print_waiting()
             if text := activity_of(record):
                 self._begin_activity(record, text)
+            self._start_ticker()
 
     def close(self) -> None:
         """Remove the status line and stop repainting."""
@@ -134,6 +138,8 @@ class Progress:
         calls = self._calls()
         if len(calls) > 1:
             self._at_once.update(calls)
+
+    def _start_ticker(self) -> None:
         if self._ticker is None and not self._closed.is_set():
             self._ticker = threading.Thread(target=self._repaint, name="progress", daemon=True)
             self._ticker.start()
@@ -194,7 +200,8 @@ class Progress:
             if activity.progress or now - activity.since >= _SHORTEST
         ]
         is_printing = any(activity.progress.get("printed") for activity in activities)
-        if not activities or self._user_types or is_printing:
+        hanging = self._running.describe(_HANGS)
+        if not (activities or hanging) or self._user_types or is_printing:
             return ""
         calls = list(self._calls().values())
         if len(calls) > _SHOWN_CALLS:
@@ -204,6 +211,8 @@ class Progress:
             f"{activity.text}... {int(now - activity.since)} s{_arrived(activity.progress)}"
             for activity in activities
         ]
+        if hanging:
+            texts.append(f"in {hanging}")
         status = f"[{clock(now - self._started)}] {self._attempt}{', '.join(texts)}"
         self._document.price()
         if spent := describe_spent(self._document.fields):

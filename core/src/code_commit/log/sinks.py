@@ -16,6 +16,7 @@ from code_commit.plugin_api.event import PluginFailed
 from code_commit.plugin_api.host import HOST
 from code_commit.plugin_api.record import LogSink, Record
 from code_commit.plugin_api.sync_result import require_sync
+from code_commit.running_code import running
 from code_commit.threads import Worker
 from code_commit_workspace.words import describe, traceback_of
 
@@ -96,7 +97,8 @@ class Sinks:
         closes = method == "close"
         after_signal = _CLOSE_AFTER_SIGNAL if closes else _RECEIVE_AFTER_SIGNAL
         try:
-            return outlet.worker.call(call, seconds=seconds, after_signal=after_signal)
+            with running(f"the log sink {outlet.plugin}", outlet.distribution):
+                return outlet.worker.call(call, seconds=seconds, after_signal=after_signal)
         except TimeoutError as error:
             outlet.hangs = True
             return str(error)

@@ -31,6 +31,7 @@ from code_commit.plugin_api.errors import (
 )
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted
 from code_commit.plugin_api.provider import ModelCall, NextLayer, Watch
+from code_commit.running_code import host_works
 from code_commit_workspace import Redactor
 from code_commit_workspace.words import shorten
 
@@ -87,6 +88,7 @@ class CallLog:
         self._is_own.set(True)
         return self.next_number()
 
+    @host_works()
     def record(
         self,
         call: ModelCall,

@@ -16,6 +16,7 @@ from code_commit.plugin_api.conversation import Completion, Request
 from code_commit.plugin_api.event import CallArrived
 from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
 from code_commit.plugin_api.provider import Watch
+from code_commit.running_code import host_works
 from code_commit_workspace import STOP
 
 _Complete = Callable[[], Completion]
@@ -90,7 +91,8 @@ class ConcurrentCalls:
         if self._recorded:
             number = self._choose(tuple(self._recorded))
             return self._recorded.pop(number)()
-        arrived = STOP.get(self._ended)
+        with host_works():
+            arrived = STOP.get(self._ended)
         self._running.discard(arrived.number)
         return arrived
 

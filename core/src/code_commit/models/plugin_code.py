@@ -20,6 +20,7 @@ from code_commit.plugin_api.errors import CodeCommitError, Interrupted, Provider
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
 from code_commit.plugins.code import checked_result
 from code_commit.run_folder.json_text import join_surrogates
+from code_commit.running_code import host_works, running
 from code_commit_workspace.words import describe
 
 
@@ -92,13 +93,16 @@ def run_layer(
                 "it passed on a different call than it received", hint="this is a bug in its plugin"
             )
         try:
-            return next(call)
+            with host_works():
+                return next(call)
         except BaseException as error:
             from_next.append(error)
             raise
 
+    name = getattr(layer, "__name__", type(layer).__name__)
     try:
-        return _checked(layer(call, rest_of_chain))
+        with running(f"the model layer {name}", distribution):
+            return _checked(layer(call, rest_of_chain))
     except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:

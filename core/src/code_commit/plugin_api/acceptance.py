@@ -67,10 +67,12 @@ class AcceptanceCheck:
     """A check of changes whose build is green.
 
     `accept` may read files and build in a `Run.trial`; what it changes outside of one stays. It
-    may ask the models of the roles that the workflow has. `roles` are those that it asks in each
-    run: a missing key ends the run before the first call.
+    may ask the models of the roles that the workflow has, and models by their names. `roles` and
+    `models` are the roles and the names of those that it asks in each run: an unknown name or a
+    missing key ends the run before the first call.
     """
 
     name: str
     accept: Callable[[Run, Submission], Verdict]
     roles: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from code_commit.terminal.streams import write_stdout as write_stdout
 from code_commit_workspace import NotReady
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from code_commit.plugin_api.definitions import (
@@ -199,4 +199,23 @@ class Host(Protocol):
 
         Raises:
             CodeCommitError: the run cannot start.
+        """
+
+    def start_many(
+        self,
+        invocations: Sequence[Invocation],
+        *,
+        roots: Sequence[Path | None] = (),
+        at_once: int = 2,
+        quiet: bool = False,
+    ) -> Iterator[RunSummary]:
+        """Run workflows, `at_once` at the same time; yield how each ended, in their order.
+
+        `roots` are their projects. Two runs cannot write to the same project at the same time. A
+        run that cannot start has a summary, too. After a signal no run starts, and each one under
+        way ends as a single one does: its files are put back if `on_failure` says so. The end of
+        the iteration waits for them.
+
+        Raises:
+            Interrupted: a signal came; the runs under way have ended.
         """

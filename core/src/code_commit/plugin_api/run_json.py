@@ -233,11 +233,11 @@ def cost_usd(document: Mapping[str, Any]) -> float | None:
 
     The calls must be priced: see `RunDocument.price`.
     """
+    if any(row["unpriced"] for row in document["models"]):
+        return None
     usd: float | None = document["cost_usd"]
     if usd is not None:
         return usd
-    if any(row["unpriced"] for row in document["models"]):
-        return None
     return sum((row["cost_usd"] for row in document["models"]), start=0.0)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from code_commit.plugin_api.errors import CodeCommitError, Interrupted, UsageErr
 from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.host import ACCEPTANCE, PATH_RULES, PluginHost
+from code_commit.terminal.streams import prints_aside
 from code_commit_workspace.words import count_of, describe
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ def import_target(field: str, target: str, needed: int | str | None) -> Any:
         UsageError: it cannot be imported, or the host cannot use it.
     """
     try:
-        with contextlib.redirect_stdout(sys.stderr):
+        with prints_aside():
             code = import_object(target)
     except (Interrupted, KeyboardInterrupt):
         raise

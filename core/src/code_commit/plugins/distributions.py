@@ -79,6 +79,30 @@ def required_hosts(distribution: Distribution) -> Iterator[Requirement | str]:
             yield text
 
 
+def faults_of_requirements(distribution: Distribution) -> Iterator[str]:
+    """Yield what a distribution requires, besides the host, and what is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    for text in distribution.requires or ():
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:  # of the host, it is told elsewhere
+            continue
+        marker = requirement.marker
+        is_host = _HOST_NAME.match(requirement.name)
+        if is_host or (marker is not None and not marker.evaluate({"extra": ""})):
+            continue
+        try:
+            installed = version(requirement.name)
+        except PackageNotFoundError:
+            yield f"it needs {requirement}, which is not installed"
+            continue
+        if not requirement.specifier.contains(installed, prereleases=True):
+            yield f"it needs {requirement}, and {installed} is installed"
+
+
 def fault_of_version(requirement: Requirement) -> str:
     """Return the error for a requirement that this host does not meet."""
     return f"it needs code-commit {requirement.specifier}, and {__version__} is installed"

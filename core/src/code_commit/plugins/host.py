@@ -6,9 +6,8 @@ with the same name is dropped silently, and a misspelled hook is accepted.
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import replace
 from types import MappingProxyType, ModuleType
 from typing import Any
@@ -23,7 +22,8 @@ from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
-from code_commit.terminal.streams import stdout_aside
+from code_commit.running_code import running
+from code_commit.terminal.streams import prints_aside, stdout_aside
 from code_commit_workspace import STOP
 from code_commit_workspace.words import describe, did_you_mean, traceback_of
 
@@ -71,7 +71,9 @@ class PluginHost:
         self.plugins: list[Plugin] = []
         self.failures: list[PluginFailure] = []
         self.traces: list[str] = []
-        self.on_failure: Callable[[PluginFailure], None] | None = None
+        self._on_failure: ContextVar[Callable[[PluginFailure], None] | None] = ContextVar(
+            "on failure", default=None
+        )
         self._manager = _PluginManager("code_commit")
         self._manager.add_hookspecs(hookspecs)
         builtins = [
@@ -91,6 +93,15 @@ class PluginHost:
             self._declare(plugin)
         self.plugins = [plugin for plugin in self.plugins if self._register(plugin)]
         self._report_unknown_hooks()
+
+    @property
+    def on_failure(self) -> Callable[[PluginFailure], None] | None:
+        """What is called with each failure in this context: each of several runs has its own."""
+        return self._on_failure.get()
+
+    @on_failure.setter
+    def on_failure(self, report: Callable[[PluginFailure], None]) -> None:
+        self._on_failure.set(report)
 
     def collect(
         self,
@@ -117,7 +128,10 @@ class PluginHost:
                     continue
                 results: list[Any] = []
                 try:
-                    with contextlib.redirect_stdout(sys.stderr):
+                    with (
+                        prints_aside(),
+                        running(f"the hook {hook}", plugin.distribution),
+                    ):
                         values = [
                             arguments[name](plugin) if name in arguments else None
                             for name in implementation.argnames
@@ -211,7 +225,8 @@ class PluginHost:
             return
         with STOP.saying(interrupted_while_loading(source)):
             try:
-                code: object = import_object(source.value)
+                with running(f"the import of the plugin {source.name}", source.distribution):
+                    code: object = import_object(source.value)
             except KeyboardInterrupt:
                 raise interrupted_while_loading(source) from None
             except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
@@ -248,7 +263,7 @@ class PluginHost:
     def _declare(self, plugin: Plugin) -> None:
         try:
             if self._manager.parse_hookimpl_opts(plugin.code, ADDHOOKS) is not None:
-                with contextlib.redirect_stdout(sys.stderr):
+                with prints_aside():
                     getattr(plugin.code, ADDHOOKS)(self._manager)
         except BaseException as error:  # noqa: BLE001 - a plugin may raise anything
             self.reject(plugin, ADDHOOKS, error)

@@ -13,9 +13,11 @@ from code_commit.plugin_api.errors import (
     LimitReached,
     NotReady,
     ProviderFailed,
+    UsageError,
 )
 from code_commit.plugin_api.event import AcceptanceChecked
 from code_commit.plugins.code import checked_result
+from code_commit.running_code import running
 from code_commit_workspace import STOP
 from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.words import describe, printable
@@ -33,14 +35,20 @@ def require_models(run: ProjectRun) -> None:
     """Make the models that checks ask in each run, if the workflow asks checks and has the roles.
 
     Raises:
-        NotReady: a key is missing.
+        NotReady: a key is missing, or there is no model of a name.
     """
-    setting = run.plan.workflow.accepts
-    if setting and not getattr(run.settings, setting):
+    workflow = run.plan.workflow
+    if workflow.roles is None or (workflow.accepts and not getattr(run.settings, workflow.accepts)):
         return
-    for _, check in run.checks:
-        for role in set(check.roles).intersection(run.plan.workflow.optional_roles):
+    for plugin, check in run.checks:
+        for role in set(getattr(check, "roles", ())).intersection(workflow.optional_roles):
             run.model(role)
+        for name in getattr(check, "models", ()):
+            try:
+                run.model(name=name)
+            except UsageError as error:
+                check_name = f"the acceptance check {check.name} of {plugin.distribution}"
+                raise NotReady(f"{check_name}: {error.message}", hint=error.hint) from error
 
 
 def accept(run: ProjectRun, submission: Submission) -> Verdict:
@@ -85,7 +93,12 @@ def _verdict(
     submission: Submission,
 ) -> Verdict:
     run_of_plugin: Any = run.of(plugin)
-    with _naming(plugin, check), run.sent_by(plugin):
+    part = f"the acceptance check {check.name}"
+    with (
+        _naming(plugin, check),
+        run.sent_by(plugin),
+        running(part, plugin.distribution),
+    ):
         value = checked_result(
             check.accept(run_of_plugin, submission),
             Verdict,

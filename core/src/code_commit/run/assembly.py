@@ -25,6 +25,7 @@ from code_commit.plugin_api.run import PROTECTED
 from code_commit.plugins.code import collect_objects
 from code_commit.plugins.host import ACCEPTANCE, PATH_RULES, PluginHost
 from code_commit.plugins.registry import Registry
+from code_commit.run.named_rule import NamedRule
 from code_commit.run.plugin_settings import plugin_secret, plugin_section
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.ptrace import disable_ptrace
@@ -176,7 +177,9 @@ def assemble_run(
         log=log,
         models=models,
         plugin_host=plugin_host,
-        rules=_by_distribution(rules),
+        rules=[
+            (plugin.distribution, NamedRule(plugin.distribution, rule)) for plugin, rule in rules
+        ],
         checks=checks,
         hook_arguments=arguments,
         keeps_diffs=has_sinks,

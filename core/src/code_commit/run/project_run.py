@@ -24,6 +24,7 @@ from code_commit.plugins.host import PluginHost
 from code_commit.run.acceptance import Checks, accept
 from code_commit.run.reply_printer import ReplyPrinter
 from code_commit.run.tree_changes import TreeChanges
+from code_commit.running_code import host_works
 from code_commit.terminal.answer_history import AnswerHistory
 from code_commit.terminal.answers import read_answer
 from code_commit.terminal.screen import can_repaint, may_color, terminal_columns
@@ -88,7 +89,7 @@ class ProjectRun:
         self.build_command = self.workspace.build_command
         self.find_run = partial(find_run, self.root)
         self.start_process = partial(self.workspace.start_process, isolation_required=True)
-        self.emit = self.log.emit
+        self.emit = host_works()(self.log.emit)
         self.span = self.log.span
         self.redacted = self.log.redactor.text
         self.changes = TreeChanges(self.workspace, self.log)
@@ -157,11 +158,13 @@ class ProjectRun:
                 return self.hook_arguments["settings"](loaded_plugin)
         return None
 
+    @host_works()
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Ask every path rule about `changes`."""
         STOP.check()
         return self.workspace.check(changes, self.rules, warn=self.log.add_warning)
 
+    @host_works()
     def apply(self, changes: Sequence[Change]) -> None:
         """Check `changes` again, then write all of them or none.
 
@@ -262,6 +265,7 @@ class ProjectRun:
             undone = tuple(paths_put_back)
             self.emit(events.ChangesUndone(undone, reason, unclaimed=undone))
 
+    @host_works()
     def git(
         self,
         *args: str,
@@ -285,6 +289,7 @@ class ProjectRun:
                 most=most,
             )
 
+    @host_works()
     def ask(
         self,
         question: str,
@@ -363,6 +368,7 @@ class ProjectRun:
         text = self.redacted(text)
         return printable(text) if self.plan.stdout.isatty() else text
 
+    @host_works()
     def _write(self, text: str) -> None:
         with suppress(BrokenPipeError):
             write_stdout(self.plan.stdout, text)
@@ -458,6 +464,7 @@ class ProjectRun:
                 hint="this is a bug in the plugin that tried",
             )
 
+    @host_works()
     def _process(
         self,
         argv: Sequence[str],

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import select
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -41,7 +40,9 @@ from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_proje
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.put_back import take_killed_trials
 from code_commit.run.tree_changes import ChangedFile
+from code_commit.running_code import RunningCode, running, running_apart, running_code
 from code_commit.terminal.diff_lines import diff_lines
+from code_commit.terminal.streams import prints_aside
 from code_commit.threads import Worker
 from code_commit_workspace import STOP, ProcessResult
 from code_commit_workspace.words import describe, join_paths, traceback_of
@@ -52,6 +53,7 @@ _REDO = "`code-commit redo` brings the changes back"
 _COMMIT = "--commit"  # the flag of workflows that can commit
 _SHOWN_FILES = 20
 _LARGEST_DIFF = 1024 * 1024  # bytes of a diff whose beginning is shown
+_HANGS_SECONDS = 60.0  # without progress, after which the log names the plugin
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after a signal
 
 
@@ -93,6 +95,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         resolve(registry, plan.settings, role)
     endings: list[RunEnding] = []  # one, from the last event on
     with ExitStack() as stack:
+        stack.enter_context(running_apart())
         workspace, keys = open_project(plan, registry, stack)
         services = Services(
             registry,
@@ -107,12 +110,13 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         for role in plan.workflow.optional_roles:
             services.check(role)
         log = open_log(plan, plugin_host, workspace, token=next(filter(None, tokens), None))
-        stack.enter_context(redirect_stdout(sys.stderr))  # a plugin's prints are not results
+        stack.enter_context(prints_aside())  # a plugin's prints are not results
         _add_host_sinks(plan, plugin_host, log)
         take_back = _UNDO
         if "runs" in registry.commands:
             take_back = f"{_DIFF}, {_UNDO}"
         state = _RunState(log, plan.plugin, plan.workflow, take_back, registry.hint_for)
+        stack.enter_context(state.running.watch(state.warn_of, seconds=_HANGS_SECONDS))
         with _record_ending(state, endings, stack):
             _report_failures(plugin_host, log, plan.environ)
             for note in dict.fromkeys(choice.note for choice in choices if choice.note):
@@ -125,7 +129,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             run = assemble_run(plan, registry, workspace, keys, log, services)
             require_models(run)
             with _clean_up(run, state, stack), STOP.calling(run.end_calls_and_processes):
-                value = import_object(plan.workflow.run)(run)
+                with running(f"the workflow {plan.workflow.name}", plan.plugin.distribution):
+                    value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(
                     value,
                     Result,
@@ -198,6 +203,11 @@ class _RunState:
     error: BaseException | None = None
     reported: CodeCommitError | None = None  # what people are told about `error`
     run: ProjectRun | None = None
+    running: RunningCode = field(default_factory=running_code)
+
+    def warn_of(self, part: str) -> None:
+        """Log that a part of a plugin makes no progress."""
+        self.log.add_warning(f"no progress for {_HANGS_SECONDS:g} s in {part}")
 
     @contextmanager
     def keep_error(self) -> Iterator[None]:
@@ -341,6 +351,8 @@ class _RunState:
     def say_last_words(self, place: str) -> None:
         """Log the end of a run that did not end by itself after a signal."""
         summary = f"interrupted, at {place}"
+        if part := self.running.describe():
+            summary += f", in {part}"
         lines = f"error: {summary}\n"
         data = {}
         if self.run is not None and self.run.changes.start is not None:  # it may have written

@@ -5,13 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
+from contextvars import ContextVar
 from stat import S_ISCHR
-from typing import TextIO
+from typing import Any, TextIO
 
 from code_commit_workspace import NotReady
 from code_commit_workspace.words import printable
+
+_ASIDE: ContextVar[bool] = ContextVar("aside", default=False)
 
 
 class SafeStream:
@@ -85,6 +89,46 @@ class SafeStream:
         stream, self._stream = self._stream, None
         if stream is not None:
             discard_output(stream)
+
+
+class _StdoutOfThread:
+    """`sys.stdout` of one thread; what other threads print goes to stderr."""
+
+    def __init__(self, stdout: TextIO) -> None:
+        self.stdout = stdout
+        self._thread = threading.get_ident()
+
+    def __getattr__(self, name: str) -> Any:
+        stream = self.stdout
+        if _ASIDE.get() or threading.get_ident() != self._thread:
+            stream = sys.stderr
+        return getattr(stream, name)
+
+
+@contextmanager
+def stdout_of_this_thread() -> Iterator[None]:
+    """Redirect to stderr what other threads print, until the end of the block."""
+    stdout = sys.stdout
+    proxy: Any = _StdoutOfThread(stdout)
+    sys.stdout = proxy
+    try:
+        yield
+    finally:
+        sys.stdout = stdout
+
+
+@contextmanager
+def prints_aside() -> Iterator[None]:
+    """Redirect to stderr what the block prints, but not its child processes."""
+    if not isinstance(sys.stdout, _StdoutOfThread):
+        with redirect_stdout(sys.stderr):
+            yield
+        return
+    token = _ASIDE.set(True)
+    try:
+        yield
+    finally:
+        _ASIDE.reset(token)
 
 
 @contextmanager

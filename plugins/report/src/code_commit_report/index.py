@@ -8,7 +8,7 @@ from pathlib import Path
 from code_commit.plugin_api import read_summary, run_folders
 from code_commit_report.formats import bill, money
 from code_commit_report.frame import END, begin, figures
-from code_commit_report.index_line import Entry, entry_of, row, title_of
+from code_commit_report.index_line import HEAD, HEAD_OF_NEWER, Entry, entry_of, row, title_of
 from code_commit_report.page import render
 
 CHART_HEIGHT = 100
@@ -45,6 +45,8 @@ def index_page(logs: Path) -> str:
         "index.html.jinja",
         title=title_of(logs),
         figures=figures(boxes),
+        head=HEAD,
+        head_of_newer=HEAD_OF_NEWER,
         rows=[row(entry) for entry in reversed(entries)],
         columns=_columns(entries),
         first=entries[0] if entries else None,

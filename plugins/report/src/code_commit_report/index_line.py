@@ -25,6 +25,15 @@ from code_commit_workspace import open_regular, replace_file
 
 INDEX = "index.html"
 REPORT = "report.html"
+HEAD = Markup(
+    '<thead><tr><th scope="col" class="whole">Started</th>'
+    '<th scope="col" class="name">Query</th><th scope="col" class="outcome">Outcome</th>'
+    '<th scope="col" class="summary">Summary</th><th scope="col" class="word">Workflow</th>'
+    '<th scope="col" class="word">Models</th><th scope="col" class="right">Attempts</th>'
+    '<th scope="col" class="right">Time</th><th scope="col" class="right">Cost</th></tr></thead>'
+)
+# Each row that a run appends is a table of its own; only the style can put the names above them.
+HEAD_OF_NEWER = Markup('<table class="list runs head" aria-hidden="true">{}</table>\n').format(HEAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +144,6 @@ def _empty_list(logs: Path) -> str:
     return (
         f"<header><h1>{shown(title_of(logs))}</h1>\n"
         "<p>The newest run first. <code>code-commit runs open --all</code> "
-        "adds what happened before, the cost over time, and what was undone.</p></header>\n"
-        f'<main id="content" tabindex="-1"></main>\n{END}'
+        "adds earlier runs, the cost over time, and which runs were undone.</p></header>\n"
+        f'<main id="content" tabindex="-1"></main>\n{HEAD_OF_NEWER}{END}'
     )

@@ -32,8 +32,8 @@ _WHOLE_DIFF = "all-changes.diff"  # the host writes it
 _SHOWN_FILES = 500
 _LINES = Markup('<span class="plus">+{}</span> <span class="minus">&minus;{}</span>')
 _HOW_TO_OPEN = Markup(
-    "<p>This is the short page. <code>code-commit runs open {}</code> makes the whole one, "
-    "with the time line, prompts, responses and builds.</p>"
+    "<p>This is the short page. <code>code-commit runs open {}</code> writes the whole "
+    "page, with the timeline, prompts, responses and builds.</p>"
 )
 
 

@@ -418,8 +418,10 @@ class Checkpoints:
         Raises:
             NotReady: git fails.
         """
+        before = self.size()
         self._snapshots.forget_last_look()
-        return self._saved.free()
+        self._saved.free()
+        return max(0, before - self.size())
 
     def size(self) -> int:
         """Return how many bytes all checkpoints take."""

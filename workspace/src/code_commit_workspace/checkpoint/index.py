@@ -51,6 +51,14 @@ class Index:
             self._repository.run([*flush, *add], stdin=_lines(written))
         return self._repository.run([*flush, "write-tree"]).decode().strip()
 
+    def require_objects(self, tree: str) -> None:
+        """Check that all objects of `tree` exist.
+
+        Raises:
+            GitError: one is gone.
+        """
+        self._repository.run(["rev-list", "--quiet", "--objects", tree])
+
 
 def _paths(output: bytes) -> frozenset[str]:
     return frozenset(os.fsdecode(output).split("\0")[:-1])

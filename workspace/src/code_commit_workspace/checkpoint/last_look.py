@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,10 +25,11 @@ class LastLook:
     """What is known besides the private index.
 
     `tree` is the tree of the index. `untracked` are the visible files that the user's git does not
-    track. `unsaved` are visible paths that the private index lacks, such as deleted files that git
-    tracks. `recent` are the files that were changed within the second of the look: seconds do not
-    show whether they were changed again. `total` is at least the bytes of all files, `largest` of
-    one. `users_index` identifies the user's index then.
+    track, and those that a response wrote since git was asked. `unsaved` are visible paths that the
+    private index lacks, such as deleted files that git tracks. `recent` are the files that were
+    changed within the second of the look: seconds do not show whether they were changed again.
+    `total` is at least the bytes of all files, `largest` of one. `users_index` identifies the
+    user's index then, `users_objects` where the user's objects are stored.
     """
 
     tree: str
@@ -38,6 +40,7 @@ class LastLook:
     total: int
     largest: int
     users_index: FileState
+    users_objects: FileState
 
 
 def file_state(status: os.stat_result) -> FileState:
@@ -58,6 +61,16 @@ def state_of_index(path: Path) -> FileState:
         return file_state(path.lstat())
     except OSError:
         return ()
+
+
+def state_of_objects(folder: Path) -> FileState:
+    """Return a state that differs after git deleted objects from a `folder` of objects."""
+    state: list[int] = []
+    for place in (folder, folder / "pack"):
+        with suppress(OSError):
+            status = place.stat()
+            state += (status.st_dev, status.st_ino, status.st_mtime_ns)
+    return tuple(state)
 
 
 def write_last_look(folder: Path, look: LastLook) -> None:
@@ -105,6 +118,7 @@ def read_last_look(folder: Path) -> LastLook | None:
             total=int(document["total"]),
             largest=int(document["largest"]),
             users_index=tuple(map(int, document["users_index"])),
+            users_objects=tuple(map(int, document["users_objects"])),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -411,10 +411,9 @@ class Saved:
         lines = "".join(f"delete {ref}\n" for ref in refs)
         self._repository.run(["update-ref", "--stdin"], stdin=lines.encode())
 
-    def free(self) -> int:
+    def free(self) -> None:
         """See `Checkpoints.free`."""
         repository = self._repository
-        before = repository.size()
         # Not with the index: it may have the content of a file that was deleted since.
         if repository.has_packs:  # git packs very large files at once
             options = ("-a", "-d", "-l", "-q")
@@ -425,7 +424,6 @@ class Saved:
             repository.run(["write-tree"])
         except GitError:  # the index has a file that no checkpoint has
             repository.forget_index()
-        return max(0, before - repository.size())
 
 
 def checked_id(name: str) -> str:

@@ -12,11 +12,13 @@ from typing import Any
 from code_commit_workspace.checkpoint.census import MANY, SECOND, Census
 from code_commit_workspace.checkpoint.index import Index
 from code_commit_workspace.checkpoint.last_look import (
+    FileState,
     LastLook,
     file_state,
     forget_last_look,
     read_last_look,
     state_of_index,
+    state_of_objects,
     write_last_look,
 )
 from code_commit_workspace.checkpoint.limits import too_large
@@ -83,6 +85,8 @@ class Snapshots:
         self._warned_of: set[str] = set()
         self._last: LastLook | None = None
         self._has_read_last = False
+        # Of the user's repository, when the objects of the latest tree were all there.
+        self._users_objects: FileState = ()
 
     def look(self, warn: Callable[[str], object] = str) -> Snapshot:
         """Take a snapshot. `warn` of files that take seconds to read.
@@ -92,7 +96,7 @@ class Snapshots:
         """
         taken = self._repository.clock()
         last = self._last_look()
-        if last is not None:
+        if last is not None and self._has_objects(last.tree):
             changes = self._find_changes(last)
             snapshot = changes and self._update(last, changes, taken, warn)
             if snapshot:
@@ -110,7 +114,8 @@ class Snapshots:
             return self.look(warn)
         taken = self._repository.clock()
         wanted = frozenset(paths)
-        changes = _Changes(wanted, wanted, frozenset(), last.untracked, last.users_index)
+        untracked = last.untracked | wanted  # as far as is known
+        changes = _Changes(wanted, wanted, frozenset(), untracked, last.users_index)
         return self._update(last, changes, taken, warn) or self._look_at_all(taken, warn)
 
     def forget_last_look(self) -> None:
@@ -124,7 +129,32 @@ class Snapshots:
             self._repository.clock()  # sets the repository right
             self._last = read_last_look(self._repository.path)
             self._has_read_last = True
+            if self._last is not None:
+                self._users_objects = self._last.users_objects
         return self._last
+
+    def _has_objects(self, tree: str) -> bool:
+        """Return whether all objects of `tree` exist; if not, forget the index, which lacks them.
+
+        git deletes objects of the user's repository that the user no longer needs.
+        """
+        try:
+            self._require_objects(tree)
+        except GitError:
+            self._repository.forget_index()
+            return False
+        return True
+
+    def _require_objects(self, tree: str) -> None:
+        """Check that all objects of `tree` exist, if any may have been deleted.
+
+        Raises:
+            GitError: one is gone.
+        """
+        users_objects = state_of_objects(self._git.layout().objects)
+        if users_objects != self._users_objects:
+            self._index.require_objects(tree)
+            self._users_objects = users_objects
 
     def _remember(self, look: LastLook | None, *, has_changed: bool) -> None:
         """Keep a look for the next one; None if that has to look at all files.
@@ -140,22 +170,27 @@ class Snapshots:
         """Compare with the latest look; return None if all files have to be looked at."""
         users_index = state_of_index(self._git.layout().index)
         untracked = self._git.list_untracked()
-        if users_index == last.users_index:
-            appeared = untracked - last.untracked
-            gone = last.untracked - untracked
-        else:
-            visible = self._git.list_tracked() | untracked
-            indexed = self._index.paths()
-            appeared = visible - indexed
-            gone = indexed - visible
         try:
             dirty = self._index.changed()
+            if users_index == last.users_index:
+                appeared = untracked - last.untracked
+                gone = self._ignored_now(last.untracked - untracked)
+            else:
+                visible = self._git.list_tracked() | untracked
+                indexed = self._index.paths()
+                appeared = visible - indexed
+                gone = indexed - visible
         except GitError:
             return None
         candidates = (appeared | dirty | last.unsaved | last.recent.keys()) - gone
         if len(candidates) > MANY:
             return None
         return _Changes(candidates, dirty, gone, untracked, users_index)
+
+    def _ignored_now(self, paths: AbstractSet[str]) -> AbstractSet[str]:
+        """Return those of `paths` that git ignores and does not track."""
+        ignored = self._git.ignored(sorted(paths)) if paths else frozenset()
+        return ignored - self._git.list_tracked() if ignored else ignored
 
     def _update(
         self, last: LastLook, changes: _Changes, taken: int, warn: Callable[[str], object]
@@ -187,8 +222,11 @@ class Snapshots:
         tree = last.tree
         modes = last.modes
         if changed or removed:
+            self._last = None  # it does not hold if git fails halfway
             try:
-                tree = self._index.update(changed, removed)
+                # git does not read a file whose status differs by less than a second.
+                unlike_status = (changed.keys() & last.recent.keys()) - changes.dirty
+                tree = self._index.update(changed, removed | unlike_status)
             except GitError:
                 return None
             modes = modes.with_changes(changed, removed)
@@ -206,6 +244,7 @@ class Snapshots:
             total=total,
             largest=largest,
             users_index=changes.users_index,
+            users_objects=self._users_objects,
         )
         self._remember(look, has_changed=bool(changed or removed))
         return Snapshot(tree, modes, taken)
@@ -218,8 +257,10 @@ class Snapshots:
         self._warn_of_left_out(left_out, warn)
         if text := _much_to_read(census.to_read, census.largest_to_read):
             warn(text)
+        self._last = None  # as in `_update`
         try:
             tree = self._save_all(census)
+            self._require_objects(tree)
         except GitError:
             # An object of the user's repository, or a file, may have vanished just now. Read
             # everything again, once.
@@ -240,6 +281,7 @@ class Snapshots:
                 total=census.total,
                 largest=census.largest,
                 users_index=users_index,
+                users_objects=self._users_objects,
             )
         self._has_read_last = True
         self._remember(look, has_changed=True)
