@@ -39,6 +39,10 @@ OF_RUNS = LATER | {
 }
 
 
+# What only checks and changes of the project need.
+OF_CHANGES = {"code_commit_workspace.checkpoint", "code_commit_workspace.git"}
+
+
 def modules_in(trace: str) -> set[str]:
     """Return the modules that `-X importtime` names."""
     return set(re.findall(r"^import time:.* ([\w.]+)$", trace, re.MULTILINE))
@@ -65,6 +69,16 @@ def completed(
     return process
 
 
+def plugin_of_pydantic(folder: Path) -> Path:
+    """Create a distribution with the module `observer`, which pydantic would load."""
+    information = folder / "observer-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: observer\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[pydantic]\nobserver = observer:plugin\n")
+    (folder / "observer.py").write_text("plugin = None\n")
+    return folder
+
+
 def test_a_run_imports_the_rest_after_its_call_and_shows_itself_without_prices(
     tmp_path: Path,
 ) -> None:
@@ -74,7 +88,8 @@ def test_a_run_imports_the_rest_after_its_call_and_shows_itself_without_prices(
     with ScriptedServer([Reply("^^^a.txt\nnew\n^^^end\n")]) as server:
         service = {"OPENAI_API_KEY": "sk-0123456789-k", **server.environment()}
         service["CODE_COMMIT_MODEL"] = "gpt-5"
-        environment = {**project.environment(), **service}
+        others = plugin_of_pydantic(tmp_path / "others")
+        environment = {**project.environment(), **service, "PYTHONPATH": str(others)}
         # Two sources set the model, and no table.
         trace = traced(project.root, environment, "--model", "gpt-5")
     before, asking, after = trace.partition("asking gpt-5")
@@ -82,7 +97,8 @@ def test_a_run_imports_the_rest_after_its_call_and_shows_itself_without_prices(
     assert {"httpx", "code_commit_commit.attempts"} <= modules_in(before)
     assert modules_in(before) & LATER == set()
     assert "code_commit_acceptance.signals" in modules_in(after)
-    assert modules_in(trace) & {"httpx2", "prompt_toolkit", "pydantic_settings"} == set()
+    needless = {"colorama.ansi", "httpx2", "observer", "prompt_toolkit", "pydantic_settings"}
+    assert modules_in(trace) & needless == set()
     # The run recorded what its call cost.
     shown = completed(project.root, environment, "runs", "show")
     assert modules_in(shown.stderr) & {"genai_prices", "pydantic"} == set()
@@ -92,12 +108,20 @@ def test_a_run_imports_the_rest_after_its_call_and_shows_itself_without_prices(
 
 
 @pytest.mark.parametrize(
-    "arguments", [("check", "a.txt"), ("runs", "list"), ("plugins",)], ids=" ".join
+    ("arguments", "needless"),
+    [
+        (("check", "a.txt"), OF_RUNS),
+        (("runs", "list"), OF_RUNS | OF_CHANGES),
+        (("plugins",), OF_RUNS | OF_CHANGES),
+    ],
+    ids=["check", "runs list", "plugins"],
 )
-def test_commands_import_no_workflow(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+def test_commands_import_no_workflow(
+    tmp_path: Path, arguments: tuple[str, ...], needless: set[str]
+) -> None:
     from code_commit_testing import Project
 
     project = Project.create(tmp_path)
     modules = modules_in(traced(project.root, project.environment(), *arguments))
     assert "code_commit.cli.host" in modules
-    assert modules & OF_RUNS == set()
+    assert modules & needless == set()
