@@ -154,7 +154,7 @@ def test_another_address_is_called_without_a_key(project, server):
     finished = run(project, server, environ={"OPENAI_API_KEY": ""})
     assert finished.exit_code == 0
     assert "authorization" not in server.requests[0].headers
-    assert "\ncost: 10 tokens in, 5 tokens out, 1 call, 0:" in finished.stderr
+    assert "\ncost: $0.0001, 10 tokens in, 5 tokens out, 1 call, 0:" in finished.stderr
 
 
 @pytest.mark.slow
@@ -280,6 +280,7 @@ def test_configuration_is_not_trusted_if_git_fails(project, server, file):
         (["--quiet", "plugin"], "did you mean plugins?"),
         (["runs", "export", "--sink", "htlm"], "there is no log sink 'htlm'"),
         (["--model", "gpt-55"], "there is no model 'gpt-55'"),
+        (["-m", "Add a test"], "hint: describe the change with --query; -m is short for --model\n"),
         (["--model", "gpt-5-mimi"], "did you mean gpt-5-mini?"),
         (["--repairs=-1"], "--repairs"),
         (["--max-cost", "0"], "--max-cost should be greater than 0"),

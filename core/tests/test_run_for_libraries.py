@@ -209,7 +209,8 @@ def test_what_a_plugin_may_not_emit_and_a_sink_that_fails_at_the_end_name_it_and
         "files": [],
         "input_tokens": None,
         "output_tokens": None,
-        "cost_usd": None,
+        "cost_usd": 0.0,
+        "call_costs": {},
     }
 
 

@@ -133,6 +133,7 @@ class TestEvents:
             "input_tokens": None,
             "output_tokens": None,
             "cost_usd": None,
+            "call_costs": {},
         }
 
     @given(value=JSON)

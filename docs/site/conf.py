@@ -29,6 +29,7 @@ root_doc = "docs/index"
 include_patterns = [
     "*.md",
     "docs/*.md",
+    "docs/how-to/*.md",
     "docs/plugins/*.md",
     "core/README.md",
     "testing/README.md",
@@ -41,6 +42,7 @@ exclude_patterns = [".tox", ".venv", "build", "**/node_modules"]
 myst_heading_anchors = 6  # the anchors that forges give to headings
 copybutton_prompt_text = "$ "
 copybutton_only_copy_prompt_lines = True
+copybutton_line_continuation_character = "\\"
 
 # The generated reference. A docstring's single backticks are code.
 default_role = "code"

@@ -18,7 +18,11 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 
 @pytest.mark.parametrize(
     ("linter", "files"),
-    [("actionlint", [*ROOT.glob(".github/workflows/*.yml")]), ("hadolint", [ROOT / "Dockerfile"])],
+    [
+        ("actionlint", [*ROOT.glob(".github/workflows/*.yml")]),
+        ("actionlint", [*ROOT.glob("examples/github-action/*.yml")]),
+        ("hadolint", [ROOT / "Dockerfile"]),
+    ],
 )
 def test_a_linter_finds_nothing(linter: str, files: list[Path]) -> None:
     if not shutil.which(linter):

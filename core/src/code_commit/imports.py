@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import reduce
 from importlib import import_module
 from types import ModuleType
@@ -53,6 +53,18 @@ def import_later(module: str) -> Iterator[None]:
     finally:
         if sys.modules.get(module) is stand_in:
             del sys.modules[module]
+
+
+def ignore_pydantic_plugins() -> None:
+    """Keep pydantic from searching all distributions for its own plugins, and from loading them.
+
+    `PYDANTIC_DISABLE_PLUGINS` does this too, but builds would inherit it. If pydantic no longer has
+    this list, it searches as usual.
+    """
+    with suppress(ImportError):
+        from pydantic.plugin import _loader
+
+        _loader._plugins = {}  # noqa: SLF001 - see above
 
 
 def import_object(target: str) -> Any:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import re
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -33,6 +36,18 @@ def test_the_demo_passes_and_says_that_its_responses_are_recorded(shown):
     assert "+    whole_words = slug" in finished.stdout
     assert "build ended with exit code 1" in finished.stderr
     assert "2 files changed, the build passes" in finished.stderr
+
+
+def test_on_a_terminal_the_diff_is_shown_once(shown, tmp_path):
+    ours, theirs = pty.openpty()
+    output = b""
+    with shown[0].start("demo", str(tmp_path / "demo"), stdout=theirs, stderr=theirs):
+        os.close(theirs)
+        with suppress(OSError):  # Linux: nobody has the other end any more
+            while chunk := os.read(ours, 65536):
+                output += chunk
+    os.close(ours)
+    assert output.count(b"+    whole_words = slug") == 1
 
 
 def test_the_recording_matches_the_current_prompts(shown):

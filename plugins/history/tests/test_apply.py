@@ -58,6 +58,8 @@ def test_the_answer_of_a_dry_run_is_applied_and_can_be_taken_back(dry, name):
     assert "3 files changed, the build passes" in finished.stderr
     assert "differs" not in finished.stderr
     assert project.run_folder.name != dry.dry_run
+    bill = dry.command("runs", "cost", "--json").document["total"]
+    assert (bill["runs"], bill["calls"], bill["tokens"]["input"] > 0) == (2, 1, True)
     events = (project.run_folder / "events.jsonl").read_text().splitlines()
     calls = [event["data"] for event in map(json.loads, events) if event["kind"] == "call.started"]
     assert [call["provider"] for call in calls] == ["replay"]

@@ -130,6 +130,8 @@ def test_a_narrow_terminal_gets_two_lines_per_run(project):
     lines = os.read(ours, 4096).decode().splitlines()
     os.close(ours)
     assert lines[0].startswith(RUN)
+    assert lines[0].endswith(", no changes")
+    assert ", cost ?, " in lines[1]
     assert max(map(len, lines)) <= 80
 
 

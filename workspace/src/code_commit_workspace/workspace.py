@@ -20,19 +20,11 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.git import Git
 from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
-from code_commit_workspace.opening import (
-    Repository,
-    home_of,
-    needs_private_git,
-    private_git,
-    recover_for_reading,
-    require_open_files,
-)
 from code_commit_workspace.records import CheckpointLimits, Protected, SandboxSettings
 from code_commit_workspace.transaction.home import (
+    CHECKPOINTS,
     PRIVATE_FOLDER,
     STATE_FOLDER,
     make_state_folder,
@@ -40,14 +32,17 @@ from code_commit_workspace.transaction.home import (
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import recover
 
-# Imported on first use: a command that only reads starts no process and checks no changes.
+# Imported on first use: a command that only reads starts no process and checks no changes, and one
+# that only asks for sizes opens nothing.
 if TYPE_CHECKING:
     from code_commit_workspace.checkpoint import Checkpoints
+    from code_commit_workspace.git import Git
     from code_commit_workspace.guard.guard import Guard, VisibleTree
+    from code_commit_workspace.opening import Repository
     from code_commit_workspace.process.runner import ProcessRunner
     from code_commit_workspace.process.running import RunningProcess
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
-    from code_commit_workspace.trial import Trial
+    from code_commit_workspace.trial import WorkspaceTrial
 
 _ENDS_WITHIN = 2.0  # seconds for another thread to notice the end of its process
 
@@ -115,6 +110,15 @@ class Workspace:
         Raises:
             NotReady: something is missing, or another run holds the lock or is changing files.
         """
+        from code_commit_workspace.git import Git
+        from code_commit_workspace.opening import (
+            home_of,
+            needs_private_git,
+            private_git,
+            recover_for_reading,
+            require_open_files,
+        )
+
         STOP.check()
         root = root.absolute()
         home = home_of(root, private_folder, state_folder)
@@ -299,9 +303,9 @@ class Workspace:
     @staticmethod
     def checkpoint_bytes(root: Path, state_folder: str = STATE_FOLDER) -> int:
         """Return how many bytes all checkpoints of the project at `root` take."""
-        from code_commit_workspace.checkpoint.repository import checkpoint_bytes
+        from code_commit_workspace.files.folder_size import folder_size
 
-        return checkpoint_bytes(root / state_folder)
+        return folder_size(root / state_folder / CHECKPOINTS)
 
     @cached_property
     def checkpoints(self) -> Checkpoints:
@@ -316,7 +320,7 @@ class Workspace:
         return Checkpoints(self.project, self.git, self.state_folder, self.checkpoint_limits)
 
     @contextmanager
-    def trial(self, name: str) -> Iterator[Trial]:
+    def trial(self, name: str) -> Iterator[WorkspaceTrial]:
         """Put back what the trial applies and builds in the block, unless you keep it.
 
         `name` names its checkpoints; if it is in use, the trial gets `name-2` and so on. What
@@ -326,9 +330,9 @@ class Workspace:
             NotReady: the workspace was opened for reading only, or git fails.
             ValueError: `name` is not a plain name.
         """
-        from code_commit_workspace.trial import Trial
+        from code_commit_workspace.trial import WorkspaceTrial
 
-        trial = Trial(self, name)
+        trial = WorkspaceTrial(self, name)
         try:
             yield trial
         finally:

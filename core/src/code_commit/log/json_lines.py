@@ -17,8 +17,9 @@ from code_commit.run_folder.line_file import LineFile
 from code_commit.terminal.streams import SafeStream
 from code_commit_workspace import Redactor
 
-# rich is for structlog's developer tracebacks, asyncio for loggers that are awaited.
-with import_without("rich"), import_later("asyncio"):
+# rich and colorama are for structlog's renderer for developers, asyncio for loggers that are
+# awaited.
+with import_without("rich", "colorama"), import_later("asyncio"):
     import structlog
     from structlog.typing import EventDict, WrappedLogger
 

@@ -412,6 +412,7 @@ class RunLog:
                     input_tokens=tokens["input"],
                     output_tokens=tokens["output"],
                     cost_usd=cost_usd,
+                    call_costs=dict(self.document.call_costs),
                 )
                 self._log_end(end, data or {})
         self._sinks.close()

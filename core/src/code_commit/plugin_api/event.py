@@ -43,7 +43,8 @@ class RunFinished(Event):
 
     `files` are the files that the run changed, each with its `path` and the lines `added` and
     `removed`, which are null for a binary file. The tokens and the cost are those of all calls;
-    null if unknown.
+    null if unknown. `call_costs` maps the number of a call to its cost, for calls whose
+    `call.finished` has none and whose price is known.
     """
 
     kind: ClassVar[str] = "run.finished"
@@ -55,6 +56,7 @@ class RunFinished(Event):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
+    call_costs: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,15 +35,16 @@ class RunDocument:
     A total sums the counts that services report, and is null without any; `calls.unknown` counts
     the calls without token counts. An attempt is a span of that kind; in a workflow without such
     spans, every call is an attempt. Times are UTC, durations are seconds. The next record changes
-    `fields`.
+    `fields`. `call_costs` are the costs, by number, of the calls that `price` looked up.
     """
 
     def __init__(self) -> None:
         self._started = 0.0
         self._spans_attempts = False
         self._providers: dict[int, str] = {}
-        # The rows in `models` of calls whose cost depends on the list of prices.
-        self._to_price: list[tuple[dict[str, Any], Usage]] = []
+        self.call_costs: dict[str, float] = {}
+        # The numbers, and the rows in `models`, of calls whose cost depends on the list of prices.
+        self._to_price: list[tuple[str, dict[str, Any], Usage]] = []
         self.fields: dict[str, Any] = {
             "version": 1,
             "run": None,
@@ -79,13 +80,14 @@ class RunDocument:
 
     def price(self) -> None:
         """Look up the prices of the calls so far. The list of prices loads on first use."""
-        for row, usage in self._to_price:
+        for number, row, usage in self._to_price:
             cost = None
             with suppress(ArithmeticError, TypeError, ValueError):  # a log may contain anything
                 cost = cost_of(row["model"], usage)
             if cost is not None:
                 row["cost_usd"] = round(row["cost_usd"] + cost, 9)
                 row["unpriced"] -= 1
+                self.call_costs[number] = cost
         self._to_price = []
 
     def receive(self, record: Record) -> bool:
@@ -159,7 +161,7 @@ class RunDocument:
             row["unpriced"] += data.get("error_kind") in _MAY_HAVE_COST
         elif row["provider"] != "replay":
             row["unpriced"] += 1
-            self._to_price.append((row, Usage(**counts)))
+            self._to_price.append((str(data.get("number")), row, Usage(**counts)))
 
     def _add_seconds(self, purpose: str, seconds: Any) -> None:
         totals = self.fields["seconds"]

@@ -119,6 +119,9 @@ def _unknown_model(registry: Registry, name: str) -> UsageError:
             f"there is no model {name!r} and no config [providers.{name}]",
             hint="`code-commit models` lists the models, `code-commit config` lists the configs",
         )
+    if " " in name:  # -m is the message in git and in other tools
+        hint = "describe the change with --query; -m is short for --model"
+        return UsageError(f"there is no model {name!r}", hint=hint)
     hints = [f"installed providers: {', '.join(sorted(registry.providers)) or 'none'}"]
     owner = first_party.owner("model", name)
     if owner and not _loads(registry, owner):

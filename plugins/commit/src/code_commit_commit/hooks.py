@@ -10,16 +10,19 @@
 Without plugins that implement them, prompts and behavior stay as they are.
 """
 
-# mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from code_commit.plugin_api import hookspec
+from code_commit_commit.hookspecs import (  # noqa: F401 - here is where plugins find them
+    code_commit_contexts,
+    code_commit_formats,
+    code_commit_instructions,
+)
 
-if TYPE_CHECKING:  # only for annotations: every start imports this module
+if TYPE_CHECKING:  # only for annotations
     from code_commit.plugin_api import Change, Model, PromptSize, Refusal, Run, Tree
 
 
@@ -170,24 +173,3 @@ def fresh_code(run: Run, require_fit: Callable[[PromptSize], None]) -> str | Non
 
 Instructions = Callable[["Run", Literal["initial", "repair"]], str]
 """Returns a section of the prompt for the initial query or a repair, or an empty text."""
-
-
-@hookspec
-def code_commit_instructions(settings: Any) -> Iterable[Instructions]:
-    """Return functions for sections of the prompt, after the built-in text.
-
-    The texts of a distribution have the label `[instructions of DISTRIBUTION]`; without a text
-    there is no section. Called once per run, with the section of the implementing plugin. Each
-    function is called for the initial query and for a repair, both before the first call. An error
-    in this hook or in a function ends the run with exit 3 and the name of its distribution.
-    """
-
-
-@hookspec
-def code_commit_contexts(settings: Any) -> Iterable[Context]:
-    """Return contexts. Called once per run, with the section of the implementing plugin."""
-
-
-@hookspec
-def code_commit_formats(settings: Any) -> Iterable[ResponseFormat]:
-    """Return response formats. Called once per run, with the section of the implementing plugin."""

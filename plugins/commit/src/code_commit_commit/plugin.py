@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @hookimpl
 def code_commit_addhooks(pluginmanager: pluggy.PluginManager) -> None:
     """Declare the hooks of the workflow, so that a misspelled implementation is an error."""
-    from code_commit_commit import hooks
+    from code_commit_commit import hookspecs
 
-    pluginmanager.add_hookspecs(hooks)
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 @hookimpl

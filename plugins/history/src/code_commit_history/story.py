@@ -133,6 +133,7 @@ def read_story(folder: Path) -> Story:
             # The event may have another version, or belong to a plugin.
             with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                 reader.receive(record)
+    reader.add_costs()
     reader.story.calls = sorted(reader.calls.values(), key=lambda call: call.number)
     reader.story.candidates.sort(key=lambda candidate: candidate.number)
     return reader.story
@@ -142,20 +143,16 @@ class _Reader:
     def __init__(self) -> None:
         self.story = Story()
         self.calls: dict[int, Call] = {}
+        # The data of `call.finished`, by the number of the call.
+        self._ends: dict[int, Mapping[str, Any]] = {}
+        self._call_costs: Mapping[str, float] = {}  # those of `run.finished`
         self._attempt: int | None = None
         self._candidate: int | None = None  # that is tried now
         self._candidate_call: int | None = None
 
     def receive(self, record: Record) -> None:
         data = record.data
-        if record.kind == "attempt.started":
-            self._attempt = int(data["number"])
-        elif record.kind == "candidate.started":
-            self._candidate = int(data["number"])
-            self._candidate_call = int(data["call"])
-        elif record.kind == "candidate.finished":
-            self._candidate = self._candidate_call = None
-        elif record.kind == "commit.judged":
+        if record.kind == "commit.judged":
             self.story.candidates.append(_candidate(data))
         elif record.kind == "call.started":
             number = int(data["number"])
@@ -169,6 +166,9 @@ class _Reader:
         elif record.kind == "call.finished":
             number = int(data["number"])
             self.calls[number] = _finished(self.calls[number], data)
+            self._ends[number] = data
+        elif record.kind == "run.finished":
+            self._call_costs = dict(data["call_costs"])
         elif record.kind == "process.finished":
             self.story.processes.append(_process(data))
         elif record.kind == "changes.applied":
@@ -186,6 +186,39 @@ class _Reader:
             self.story.contexts.append(_chosen(data))
         elif record.kind == "message":
             self.story.messages.append(str(data["text"]))
+        else:
+            self._note_place(record)
+
+    def _note_place(self, record: Record) -> None:
+        """Note the attempt and the candidate that the next changes belong to."""
+        data = record.data
+        if record.kind == "attempt.started":
+            self._attempt = int(data["number"])
+        elif record.kind == "candidate.started":
+            self._candidate = int(data["number"])
+            self._candidate_call = int(data["call"])
+        elif record.kind == "candidate.finished":
+            self._candidate = self._candidate_call = None
+
+    def add_costs(self) -> None:
+        """Set the costs of the calls that ended; one that is not recorded is looked up."""
+        for number, end in self._ends.items():
+            recorded = end.get("cost_usd")
+            if recorded is None:
+                recorded = self._call_costs.get(str(number))
+            # The event may have another version.
+            with suppress(ArithmeticError, TypeError, ValueError):
+                self.calls[number] = _with_cost(self.calls[number], recorded, end)
+
+
+def _with_cost(call: Call, recorded: float | None, end: Mapping[str, Any]) -> Call:
+    error_kind = None
+    if call.error is not None:
+        error_kind = str(end.get("error_kind") or "interrupted")
+    cost = Cost.of_call(
+        call.provider, call.model, call.usage, recorded=recorded, error_kind=error_kind
+    )
+    return replace(call, cost=cost)
 
 
 def _finished(call: Call, data: Mapping[str, Any]) -> Call:
@@ -196,21 +229,14 @@ def _finished(call: Call, data: Mapping[str, Any]) -> Call:
         cache_write=data.get("cache_write_tokens", 0),
         reasoning=data.get("reasoning_tokens", 0),
     )
-    error = data.get("error")
-    error_kind = None if error is None else str(data.get("error_kind") or "interrupted")
-    model = str(data["model"])
-    cost = Cost.of_call(
-        call.provider, model, usage, recorded=data.get("cost_usd"), error_kind=error_kind
-    )
     return replace(
         call,
-        model=model,
+        model=str(data["model"]),
         finish=data.get("finish"),
         seconds=float(data["seconds"]),
         usage=usage,
-        cost=cost,
         response=data.get("response"),
-        error=error,
+        error=data.get("error"),
     )
 
 

@@ -18,11 +18,10 @@ from code_commit_workspace.files.folder_size import folder_size
 from code_commit_workspace.files.path_kinds import exists, is_file, is_folder, is_link
 from code_commit_workspace.files.project_tree import open_regular
 from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.transaction.home import open_folder, open_home
+from code_commit_workspace.transaction.home import CHECKPOINTS, open_folder, open_home
 
 REFS = "refs/runs/"  # run, `/`, label
 UNDONE = "refs/undone/"  # run, `/`, time: the states before files were put back
-_NAME = "checkpoint.git"
 _ATTRIBUTES = "* -text !diff !eol !crlf !filter -ident !working-tree-encoding\n"
 _CONFIG = """\
 [core]
@@ -53,11 +52,6 @@ _HEAD = "ref: refs/heads/none\n"  # git does not recognize a repository without 
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 
 
-def checkpoint_bytes(home: Path) -> int:
-    """Return the bytes of the repository in the state folder `home`, if there is one."""
-    return folder_size(home / _NAME)
-
-
 class PrivateRepository:
     """A repository, created on first use.
 
@@ -70,7 +64,7 @@ class PrivateRepository:
         self._ready = False
         self._has_clock = False
         self._object_format = ""
-        self.path = home / _NAME
+        self.path = home / CHECKPOINTS
 
     def run(
         self,
@@ -194,7 +188,7 @@ class PrivateRepository:
 
     def size(self) -> int:
         """Return the bytes of all files of the repository, which may not exist."""
-        return checkpoint_bytes(self._home)
+        return folder_size(self.path)
 
     @property
     def has_packs(self) -> bool:
@@ -220,7 +214,7 @@ class PrivateRepository:
     def _reset(self) -> None:
         home = open_home(self._home)
         try:
-            os.close(open_folder(home, _NAME))
+            os.close(open_folder(home, CHECKPOINTS))
         finally:
             os.close(home)
         alternates, self._object_format = self._user_objects()

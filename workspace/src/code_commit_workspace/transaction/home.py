@@ -13,6 +13,7 @@ from code_commit_workspace.files.project_tree import parts_of
 
 PRIVATE_FOLDER = "agent-config"  # the default names, below the root
 STATE_FOLDER = f"{PRIVATE_FOLDER}/.code-commit"
+CHECKPOINTS = "checkpoint.git"  # in the state folder
 
 
 def open_home(home: Path) -> int:

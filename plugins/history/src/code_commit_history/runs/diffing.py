@@ -29,7 +29,8 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
         if commits is None:
             raise NotReady(
                 f"{folder.name} has no checkpoint",
-                hint="it wrote nothing, or its checkpoints were pruned",
+                hint="it wrote nothing, or its checkpoints were pruned; `code-commit runs` lists "
+                "what each run changed",
             )
         if arguments.attempt is not None:
             applied = read_story(folder).applied

@@ -21,6 +21,7 @@ from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
 from code_commit_history.runs.selection import chosen
 
+_NONE = "none"  # below CHANGES
 _SHORTEST = 20  # columns for a query: below, a table is too wide
 
 
@@ -95,7 +96,8 @@ def _width_without_query(rows: Sequence[Row]) -> int:
 def _print_narrow(host: Host, rows: Sequence[Row], columns: int) -> None:
     """Print two or three lines per run, for a terminal that is too narrow for the table."""
     for row in rows:
-        host.out.line(f"{row.run}  {row.outcome}, {row.changes}")
+        changes = "no changes" if row.changes == _NONE else row.changes
+        host.out.line(f"{row.run}  {row.outcome}, {changes}")
         if row.query:
             host.out.line(f"    {shorten(row.query, columns - 4)}")
         unit = "attempt" if row.attempts == "1" else "attempts"
@@ -103,7 +105,7 @@ def _print_narrow(host: Host, rows: Sequence[Row], columns: int) -> None:
             row.model,
             f"{row.attempts} {unit}",
             f"{row.tokens} tokens",
-            row.cost,
+            f"cost {row.cost}",
             row.time,
         )
         host.out.line("    " + ", ".join(details))
@@ -142,7 +144,7 @@ def _row(past_run: PastRun) -> Row:
         run=past_run.run,
         model=", ".join(words.models(document)) or "-",
         outcome=words.outcome(past_run),
-        changes=describe_changes(document) or "none",
+        changes=describe_changes(document) or _NONE,
         attempts=str(document.get("attempts", "?")),
         tokens=words.tokens(words.table(document, "tokens")),
         cost=str(Cost.of_run(document)),

@@ -33,7 +33,7 @@ def add_filters(parser: argparse.ArgumentParser, default: str | None = None) -> 
         type=date,
         default=default,
         metavar="DATE",
-        help="only runs that started before then, likewise",
+        help="only runs that started before then; dates as for --since",
     )
     flags.add_argument(
         "--grep",
@@ -42,13 +42,13 @@ def add_filters(parser: argparse.ArgumentParser, default: str | None = None) -> 
         help="only runs with this text in the query or the summary",
     )
     flags.add_argument(
-        "--model", default=default, metavar="M", help="only runs with a model whose name has this"
+        "--model", default=default, metavar="M", help="only runs with a model of this name or part"
     )
     flags.add_argument(
         "--outcome",
         default=default,
         metavar="NAME",
-        help="only runs that ended so, such as reached, or killed",
+        help="only runs with this outcome, such as reached or killed",
     )
 
 

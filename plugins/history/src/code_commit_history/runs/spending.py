@@ -78,6 +78,8 @@ def _bills(past_runs: list[PastRun]) -> tuple[list[tuple[tuple[str, str], Bill]]
         day = start.date().isoformat() if start else _UNKNOWN_DAY
         models = set()
         for row in words.model_rows(past_run.document):
+            if row.get("provider") == "replay":
+                continue  # its tokens are those of the recorded run, and no service was called
             key = (day, str(row.get("model")))
             bill = bills.setdefault(key, Bill())
             bill.runs += key not in models
