@@ -144,12 +144,18 @@ def test_the_log_names_what_hangs(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_hook_that_hangs_before_a_run_is_named_on_stderr(tmp_path):
+@pytest.mark.parametrize(
+    ("hangs", "words", "part"),
+    [
+        ("code_commit_providers", ["plugins"], "hook code_commit_providers"),
+        ("make", ["--model", "odd"], "factory of the provider odd"),
+    ],
+)
+def test_code_that_hangs_before_a_run_is_named_on_stderr(tmp_path, hangs, words, part):
     project = Project.create(tmp_path)
     code = """
 import io, sys, time
-import code_commit.cli.main as main
-from code_commit.plugin_api import hookimpl
+from code_commit.plugin_api import ProviderDefinition, hookimpl
 
 class Seen(io.TextIOBase):
     text = ""
@@ -159,16 +165,22 @@ class Seen(io.TextIOBase):
     def flush(self):
         sys.__stderr__.flush()
 
+def hang(name):
+    if name == HANGS:
+        sys.stderr = Seen()
+        end = time.monotonic() + 20
+        while "odd" not in Seen.text and time.monotonic() < end:
+            pass
+
 @hookimpl
 def code_commit_providers():
-    sys.stderr = Seen()
-    end = time.monotonic() + 20
-    while "odd" not in Seen.text and time.monotonic() < end:
-        pass
+    hang("code_commit_providers")
+    names = {"config": "code_commit_testing.scripted_provider:ScriptedConfig"}
+    return [ProviderDefinition("odd", {"odd": ()}, "", factory="odd_plugin:make", **names)]
+
+def make(config):
+    hang("make")
 """
-    plugins = install_plugin(tmp_path / "plugins", "odd", code)
-    finished = project.command("plugins", plugins=[plugins])
-    assert (
-        "no progress for 5 s in the hook code_commit_providers of code-commit-odd"
-        in finished.stderr
-    )
+    plugins = install_plugin(tmp_path / "plugins", "odd", f"HANGS = {hangs!r}\n{code}")
+    finished = project.command(*words, plugins=[plugins])
+    assert f"no progress for 5 s in the {part} of code-commit-odd" in finished.stderr

@@ -141,8 +141,10 @@ def code_commit_secrets():
 
 
 @hookimpl
-def code_commit_model_layers(settings, secret):
+def code_commit_model_layers(settings, secret, models):
     secret("SOUND_TOKEN")
+    second = models("openai.backup")
+    assert second.name and second.provider
     return [layer]
 """
 RULE = """
@@ -172,6 +174,7 @@ WRONG = {
     "a header without a name": ('"authorization", "Bearer', '"", "Bearer', "provider sound", "key_header names no valid header: ''"),
     "a header name with a colon": ('"authorization", "Bearer', '"x-key:", "Bearer', "provider sound", "key_header names no valid header: 'x-key:'"),
     "a key that no variable can hold": ('None,\n            ("auth', '"SOUND KEY",\n            ("auth', "provider sound", "key_variable must be the name of an environment variable, not 'SOUND KEY'"),
+    "a key that every process needs": ('None,\n            ("auth', '"PATH",\n            ("auth', "provider sound", "key_variable is PATH, which every process needs"),
     "a window that is no number": ('"sound_plugin:Wire",', '"sound_plugin:Wire", windows={"sound-1": "8k"},', "provider sound", "windows must map model ids to numbers of tokens, not 'sound-1' to '8k'"),
     "a layer that yields": ("return next(call)", "yield next(call)", "code_commit_model_layers", "layer contains `yield`, so a call of it does nothing"),
     "an address that is none": ('"https://example.org/v1"', '"example"', "provider sound", "not an http or https URL"),

@@ -239,7 +239,7 @@ def test_text_that_stdout_cannot_encode_is_escaped(project):
 
 
 NOISE = """
-import os, subprocess
+import os, subprocess, threading
 from code_commit.plugin_api import *
 
 
@@ -256,16 +256,50 @@ make_noise()
 def code_commit_workflows():
     make_noise()
     flag = Flag(("--noisy",), "noisy", selects=True)
-    return [WorkflowDefinition("noisy", "noisy", (flag,), "noisy_plugin:run", writes=False, roles=None)]
+    return [WorkflowDefinition("noisy", "noisy", (flag,), "noisy_plugin:run", writes=False)]
+
+
+@hookimpl
+def code_commit_providers():
+    return [
+        ProviderDefinition(
+            "noisy",
+            {"noisy-1": ()},
+            base_url="",
+            base_url_variable=None,
+            key_variable=None,
+            config="code_commit_testing.scripted_provider:ScriptedConfig",
+            factory="noisy_plugin:NoisyProvider",
+        )
+    ]
+
+
+class NoisyProvider:
+    def __init__(self, config):
+        make_noise()
+
+    def complete(self, call):
+        pass
+
+    def close(self):
+        make_noise()
+
+
+def print_for_good():
+    while True:
+        print("printed")
 
 
 def run(run):
     make_noise()
+    threading.Thread(target=print_for_good, daemon=True).start()
     return Result(Outcome.REACHED, "done")
 """
 
 
-@pytest.mark.parametrize("words", [["--noisy", "--json"], ["plugins", "--json"]])
+@pytest.mark.parametrize(
+    "words", [["--noisy", "--json", "--model", "noisy-1"], ["plugins", "--json"]]
+)
 def test_with_json_nothing_else_is_on_stdout(project, tmp_path, words):
     plugins = [install_plugin(tmp_path / "plugins", "noisy", NOISE)]
     finished = project.command(*words, plugins=plugins)

@@ -212,6 +212,14 @@ PAGES = {
 }
 
 
+def script_of_step(step: Typed | Written) -> str:
+    """Return what a shell does for a step; after a command, it prints the exit code."""
+    if isinstance(step, Typed):
+        return f"\n{step.command}\nprintf '\\036%s\\035' $?"
+    folder, name = shlex.quote(str(Path(step.name).parent)), shlex.quote(step.name)
+    return f"\nmkdir -p {folder}\ncat > {name} <<'{END_OF_FILE}'\n{step.text}{END_OF_FILE}"
+
+
 @dataclass(frozen=True)
 class Machine:
     """A folder for a page, with programs at the front of PATH."""
@@ -223,15 +231,7 @@ class Machine:
     def play(self, page: str) -> Iterator[tuple[Typed, list[str], int]]:
         """Yield each command of a page, the lines that it printed, and its exit code."""
         played = list(steps(page))
-        script = "".join(
-            f"\n{step.command}\n_code=$?; printf '\\036%s\\035' $_code; (exit $_code)"
-            if isinstance(step, Typed)
-            else (
-                f'\nmkdir -p "$(dirname {shlex.quote(step.name)})"'
-                f"\ncat > {shlex.quote(step.name)} <<'{END_OF_FILE}'\n{step.text}{END_OF_FILE}"
-            )
-            for step in played
-        )
+        script = "".join(map(script_of_step, played))
         for words, replacement in self.instead.items():
             script = script.replace(words, replacement)
         output = subprocess.run(

@@ -320,16 +320,19 @@ def test_prune_frees_what_no_run_that_is_left_needs(runs):
     (runs.project.root / "agent-config/codeRollup.txt").unlink()
     runs.project.write({"secret.txt": "a password in a file\n" * 500})
     flags = ("--query", "Change it.")
-    runs.run(runs.replaced("a.txt", "good 1\n"), arguments=flags)
+    _, first = runs.run(runs.replaced("a.txt", "good 1\n"), arguments=flags)
     (runs.project.root / "secret.txt").unlink()
     runs.run(runs.replaced("a.txt", "good 2\n"), arguments=flags)
     assert b"a password" in stored(runs.project)
     _, latest = runs.run(runs.replaced("a.txt", "good 3\n"), arguments=flags)
     before = len(stored(runs.project))
+    page = runs.project.root / "logs/index.html"
+    page.write_text(f'<a href="{first}/report.html">a query</a>')
     lines = runs.command("runs", "prune", "--keep", "1").stdout.splitlines()
     assert lines[-1].startswith("1 run left, ")
     assert lines[-1].endswith(" MB freed")
     assert b"a password" not in stored(runs.project)
+    assert not page.exists(), "it shows the query of a deleted run"
     assert len(stored(runs.project)) < before
     assert "+good 3" in runs.command("runs", "diff").stdout
     assert runs.command("undo").exit_code == 0
@@ -337,8 +340,10 @@ def test_prune_frees_what_no_run_that_is_left_needs(runs):
     assert runs.command("redo").exit_code == 0
     assert runs.project.read("a.txt") == "good 3\n"
     assert runs.command("runs", "--json").document["runs"][0]["run"] == latest
+    page.write_text("of the user")
     again = runs.command("runs", "prune", "--keep", "1", "--json").document
     assert (again["pruned"], again["kept"]) == ([], [latest])
+    assert page.exists()
 
 
 @pytest.mark.parametrize("named", ["run", "checkpoint"])

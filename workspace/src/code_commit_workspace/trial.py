@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from code_commit_workspace.workspace import Rules, Workspace
 
 
-class Trial:
+class WorkspaceTrial:
     """Changes and builds that are put back at the end of `Workspace.trial`, unless you keep them.
 
     `run` is the name of its checkpoints, for `Workspace.checkpoints`. `put_back` tells what the end

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from code_commit_workspace.process.runner import ProcessRunner
     from code_commit_workspace.process.running import RunningProcess
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
-    from code_commit_workspace.trial import Trial
+    from code_commit_workspace.trial import WorkspaceTrial
 
 _ENDS_WITHIN = 2.0  # seconds for another thread to notice the end of its process
 
@@ -320,7 +320,7 @@ class Workspace:
         return Checkpoints(self.project, self.git, self.state_folder, self.checkpoint_limits)
 
     @contextmanager
-    def trial(self, name: str) -> Iterator[Trial]:
+    def trial(self, name: str) -> Iterator[WorkspaceTrial]:
         """Put back what the trial applies and builds in the block, unless you keep it.
 
         `name` names its checkpoints; if it is in use, the trial gets `name-2` and so on. What
@@ -330,9 +330,9 @@ class Workspace:
             NotReady: the workspace was opened for reading only, or git fails.
             ValueError: `name` is not a plain name.
         """
-        from code_commit_workspace.trial import Trial
+        from code_commit_workspace.trial import WorkspaceTrial
 
-        trial = Trial(self, name)
+        trial = WorkspaceTrial(self, name)
         try:
             yield trial
         finally:

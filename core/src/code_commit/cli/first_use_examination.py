@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +19,6 @@ from code_commit.plugin_api import (
     Finish,
     Message,
     ModelCall,
-    NotReady,
     ProviderFailed,
     Record,
     Request,
@@ -67,13 +67,17 @@ def fault_of_layer(layer: Any, distribution: str) -> str:
     return _in_time(call, getattr(layer, "__name__", type(layer).__name__))
 
 
-def no_other_model(name: str) -> Any:
-    """Stand for the argument `models` of the hook of layers.
+@dataclass(frozen=True, slots=True)
+class SampleModel:
+    """An `OtherModel` that calls no service: `SampleModel` is the argument `models` of a hook."""
 
-    Raises:
-        NotReady: always.
-    """
-    raise NotReady(f"there is no model {name!r} in an examination")
+    name: str
+    provider: str = _RUN
+    window: int | None = None
+
+    def complete(self, call: ModelCall) -> Completion:
+        """Return the answer of the samples."""
+        return _answer(call)
 
 
 def _in_time(use: Callable[[Path], str], what: str) -> str:

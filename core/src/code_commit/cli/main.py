@@ -72,7 +72,14 @@ def _select(argv: Sequence[str], out: CommandOutput) -> Callable[[], int]:
     invocation = parse_invocation(argv, registry)
     from code_commit.cli.workflow import run_invocation
 
-    return partial(run_invocation, invocation, registry, os.environ, out)
+    return partial(
+        run_invocation,
+        invocation,
+        registry,
+        os.environ,
+        out,
+        ends_stdout=invocation.as_json,
+    )
 
 
 def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int:

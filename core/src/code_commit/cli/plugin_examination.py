@@ -17,7 +17,7 @@ import pluggy
 from pydantic import ValidationError
 
 from code_commit.cli.arguments import field_of, is_selector
-from code_commit.cli.first_use_examination import fault_of_layer, fault_of_sink, no_other_model
+from code_commit.cli.first_use_examination import SampleModel, fault_of_layer, fault_of_sink
 from code_commit.cli.host import command_parser
 from code_commit.cli.item_examination import faults_of_item
 from code_commit.cli.wire_examination import GENERATOR, class_name, faults_of_provider
@@ -40,7 +40,7 @@ from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import CODE, collect_objects, fault_of_code, import_code, is_async
 from code_commit.plugins.host import ADDHOOKS, CHECKS, PATH_RULES, PREFIX, PluginHost
-from code_commit.plugins.registry import DEFAULT_WORKFLOW, VARIABLE_NAME, Registry
+from code_commit.plugins.registry import DEFAULT_WORKFLOW, OF_EVERY_PROCESS, VARIABLE_NAME, Registry
 from code_commit.run.plugin_settings import plugin_secret, plugin_section, settings_model
 from code_commit_workspace.guard.guard import WrongAnswer, checked_refusals
 from code_commit_workspace.words import describe
@@ -70,7 +70,7 @@ def examined_problems(registry: Registry, settings: Settings) -> list[Problem]:
     arguments = {
         "settings": section_of,
         "secret": secret_of,
-        "models": lambda _plugin: no_other_model,
+        "models": lambda _plugin: SampleModel,
     }
     for plugin in plugin_host.plugins:
         if plugin.distribution == HOST:
@@ -170,6 +170,8 @@ def _provider(settings: Settings, definition: ProviderDefinition) -> Iterator[st
         variable = getattr(definition, field)
         if variable and not VARIABLE_NAME.fullmatch(variable):
             yield f"{field} must be the name of an environment variable, not {variable!r}"
+        elif variable in OF_EVERY_PROCESS:
+            yield f"{field} is {variable}, which every process needs"
     for model, window in definition.windows.items():
         if usable_models({model: window}) != {model: window}:
             yield f"windows must map model ids to numbers of tokens, not {model!r} to {window!r}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, redirect_stdout
 
 from code_commit.cli.output import CommandOutput
 from code_commit.cli.run_plan import plan_run
@@ -23,8 +24,12 @@ def run_invocation(
     registry: Registry,
     environ: Mapping[str, str],
     out: CommandOutput,
+    *,
+    ends_stdout: bool = False,
 ) -> int:
     """Run the workflow of `invocation`; return the exit code.
+
+    With `ends_stdout`, the process prints nothing on stdout after the events of the run.
 
     Raises:
         CodeCommitError: the run cannot start.
@@ -34,7 +39,11 @@ def run_invocation(
         if invocation.as_json:
             out.run_finished(ExitCode.REACHED, "quit before the run began")
         return ExitCode.REACHED
-    ending = run_session(plan, registry)
+    with ExitStack() as stack:
+        if ends_stdout:
+            stack.enter_context(redirect_stdout(sys.stderr))
+        ending = run_session(plan, registry)
+        stack.pop_all()  # for good: threads of plugins may print after the last event
     if invocation.debug and registry.plugin_host.traces:
         traces = out.redacted("".join(registry.plugin_host.traces))
         SafeStream(sys.stderr).print(traces.rstrip())

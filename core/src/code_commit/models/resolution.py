@@ -24,6 +24,7 @@ from code_commit.plugin_api.provider import Provider
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.registry import Registry
+from code_commit.running_code import running
 from code_commit_workspace import Redactor
 from code_commit_workspace.words import describe
 
@@ -346,7 +347,10 @@ def make_provider(
         with suppress(NotReady):  # a wrong address is reported where it is used
             arguments["own_address"] = address_of(definition, resolved.config, table, environ).own
         names = arguments.keys() & inspect.signature(factory).parameters.keys()
-        built = require_sync(factory(config, **{name: arguments[name] for name in names}))
+        used = {name: arguments[name] for name in names}
+        part = f"the factory of the provider {definition.name}"
+        with running(part, resolved.plugin.distribution):
+            built = require_sync(factory(config, **used))
         token = None
         if definition.run_token:
             token = import_object(definition.run_token)(config.model, root)

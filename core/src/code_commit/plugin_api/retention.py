@@ -19,6 +19,7 @@ from code_commit_workspace.words import count_of
 _DAY = 86400.0  # seconds
 _STATE = "state"  # the folder of what workflows keep between runs, in the state folder
 _LARGEST_STATE = 16 * 1024 * 1024  # bytes of a file
+_LIST = "index.html"  # in the folder of the logs: a page with all runs, also those deleted since
 # A run, or a checkpoint.
 _NAMED = re.compile(rb"\d{4}(?:-\d\d){5}-[\w.+@=,-]+|[0-9a-f]{40,64}")
 
@@ -92,6 +93,7 @@ def prune_runs(workspace: Workspace, retention: Retention, *, but: str = "") -> 
     if but and not beyond:
         return Pruned((), [folder.name for folder in folders], 0)
     kept = {but, *_named_in_state(workspace)}
+    _delete_list(workspace.root / LOGS, beyond)
     deleted: list[str] = []
     freed = 0
     for folder in beyond:
@@ -110,6 +112,14 @@ def prune_runs(workspace: Workspace, retention: Retention, *, but: str = "") -> 
     forgotten = set(workspace.checkpoints.runs()).difference(left, kept)
     workspace.checkpoints.forget(forgotten)
     return Pruned(deleted, left, freed + workspace.checkpoints.free())
+
+
+def _delete_list(logs: Path, folders: Sequence[Path]) -> None:
+    """Delete the list of runs if it names one of `folders`; the next run begins a new list."""
+    with suppress(OSError), open_regular(logs / _LIST) as file:
+        content = file.read()
+        if any(os.fsencode(folder.name) in content for folder in folders):
+            (logs / _LIST).unlink()
 
 
 def _size(folder: Path) -> int:

@@ -27,7 +27,7 @@ _RECORDS: dict[Kind, type[Any]] = {
     "command": CommandDefinition,
 }
 VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OF_EVERY_PROCESS = ("HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "USER")
+OF_EVERY_PROCESS = ("HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "USER")
 _Offer = tuple[Plugin, Any]
 
 
@@ -78,7 +78,7 @@ class Registry:
         """The environment variables that plugins declare as secrets, by the plugin's name."""
         declared: dict[str, set[str]] = {}
         for plugin, name in self.plugin_host.collect("code_commit_secrets"):
-            if name in _OF_EVERY_PROCESS:
+            if name in OF_EVERY_PROCESS:
                 fault = f"{name} cannot be a secret: every process needs it"
                 self.plugin_host.reject(plugin, "code_commit_secrets", fault)
             elif isinstance(name, str) and VARIABLE_NAME.fullmatch(name):

@@ -95,7 +95,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         resolve(registry, plan.settings, role)
     endings: list[RunEnding] = []  # one, from the last event on
     with ExitStack() as stack:
-        stack.enter_context(running_apart())
+        stack.enter_context(prints_aside())  # a plugin's prints are not results
         workspace, keys = open_project(plan, registry, stack)
         services = Services(
             registry,
@@ -109,8 +109,8 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
         tokens = [services.of(*model)[0].token for model in models]
         for role in plan.workflow.optional_roles:
             services.check(role)
+        stack.enter_context(running_apart())  # from now on, the log names what hangs
         log = open_log(plan, plugin_host, workspace, token=next(filter(None, tokens), None))
-        stack.enter_context(prints_aside())  # a plugin's prints are not results
         _add_host_sinks(plan, plugin_host, log)
         take_back = _UNDO
         if "runs" in registry.commands:

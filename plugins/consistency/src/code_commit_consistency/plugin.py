@@ -32,7 +32,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                 ),
                 Flag(
                     ("--fail-on",),
-                    "exit with 1 on findings: any, in one of the first four sections",
+                    "exit with 1 if there are findings; any: in one of the first four sections",
                     metavar="FINDINGS",
                 ),
             ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from code_commit_workspace.checkpoint.present import PresentFiles, paths_with_other_bits
 from code_commit_workspace.checkpoint.saved import Saved
@@ -22,6 +24,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 
 _NAMED = 20  # runs in one message
+_AT_ONCE = 100  # runs whose checkpoints are read at once
 
 
 class Histories:
@@ -38,44 +41,69 @@ class Histories:
         Raises:
             NotReady: there is no checkpoint of the run.
         """
-        return self._history(run, self._checkpoints_of(run), self._snapshots.look(), since)
+        checkpoints = self._checkpoints_of(run)
+        now = self._snapshots.look()
+        commits = [commit for _label, commit in checkpoints]
+        if since:
+            commits = commits[commits.index(since) :]
+        commits, loaded = without_rewound(commits, self._saved.load_all(commits))
+        steps = self._saved.steps([*(snapshot.tree for snapshot, _writers in loaded), now.tree])
+        return self._history(run, commits, loaded, steps, now)
 
     def latest_change(self) -> History | None:
         """Return the history of the run that `Checkpoints.latest_change` names."""
         now = self._snapshots.look()
-        earlier_runs = list(self._saved.runs_in_order())
-        while earlier_runs:
-            run = earlier_runs.pop()
-            checkpoints = self._saved.of_run(run)
-            if not checkpoints:
-                continue  # it was forgotten
-            history = self._history(run, checkpoints, now)
-            changed = history.still_there()
-            # An undo of an earlier run has undone this one's changes, too.
-            if changed - history.changed_since() or self._left_by(earlier_runs, changed, now):
-                return history
+        runs = self._saved.runs_in_order()
+        starts = _Starts(self, self._saved, now)
+        for end, begin in _backwards(len(runs)):
+            histories = self._histories_of(runs[begin:end], now)
+            for number, history in reversed(list(enumerate(histories, begin))):
+                if history is None:
+                    continue  # it was forgotten
+                changed = history.still_there()
+                # An undo of an earlier run has undone this one's changes, too.
+                if changed - history.changed_since() or starts.left_by(runs[:number], changed):
+                    return history
         return None
 
-    def _left_by(self, earlier_runs: Sequence[str], changed: set[str], now: Snapshot) -> set[str]:
-        """Return those of the `changed` paths that differ from the start of each earlier run."""
-        if not changed:
-            return changed
-        runs = self._saved.runs()
-        starts = [runs[run][0][1] for run in earlier_runs if run in runs]
-        for snapshot, _writers in self._saved.load_all(starts):
-            changed &= self._changed_since(snapshot, now)
-            if not changed:
-                break
-        return changed
+    def _histories_of(self, runs: Sequence[str], now: Snapshot) -> list[History | None]:
+        """Return the history of each of `runs`, None for one without checkpoints."""
+        if len(runs) == 1:
+            checkpoints = {run: self._saved.of_run(run) for run in runs}
+        else:
+            checkpoints = self._saved.runs()
+        commits = {run: [commit for _label, commit in checkpoints.get(run, ())] for run in runs}
+        all_commits = list(itertools.chain.from_iterable(commits.values()))
+        loaded = dict(zip(all_commits, self._saved.load_all(all_commits), strict=True))
+        lasting = {
+            run: without_rewound(commits[run], [loaded[commit] for commit in commits[run]])
+            for run in runs
+        }
+        trees = [
+            [*(snapshot.tree for snapshot, _writers in snapshots), now.tree]
+            for _commits, snapshots in lasting.values()
+        ]
+        steps = iter(self._saved.steps(list(itertools.chain.from_iterable(trees))))
+        histories: list[History | None] = []
+        for run, (commits_of_run, snapshots) in lasting.items():
+            if histories:
+                next(steps)  # from one run to the next
+            steps_of_run = list(itertools.islice(steps, len(snapshots)))
+            if commits_of_run:
+                histories.append(self._history(run, commits_of_run, snapshots, steps_of_run, now))
+            else:
+                histories.append(None)
+        return histories
 
     def look_again(self, history: History) -> History:
         """Return the history with what is there now."""
         now = self._snapshots.look()
         (steps,) = self._saved.steps([history.snapshots[-1].tree, now.tree])
         states = {step.path: step.new for step in steps}
-        return replace(history, snapshot=now, present=self._present(now), changed_states=states)
+        return replace(history, snapshot=now, present=self.present(now), changed_states=states)
 
-    def _present(self, now: Snapshot) -> PresentFiles:
+    def present(self, now: Snapshot) -> PresentFiles:
+        """Return the files of a look."""
         return PresentFiles(self._tree, self._saved, now)
 
     def _checkpoints_of(self, run: str) -> list[tuple[str, str]]:
@@ -90,23 +118,20 @@ class Histories:
     def _history(
         self,
         run: str,
-        checkpoints: Sequence[tuple[str, str]],
+        commits: Sequence[str],
+        loaded: Sequence[tuple[Snapshot, Writers]],
+        steps: Sequence[Sequence[Step]],
         now: Snapshot,
-        since: str = "",
     ) -> History:
-        commits = [commit for _label, commit in checkpoints]
-        if since:
-            commits = commits[commits.index(since) :]
-        commits, loaded = without_rewound(commits, self._saved.load_all(commits))
+        """Return the history of a run, whose last of `steps` lead from its last one to `now`."""
         snapshots = [snapshot for snapshot, _writers in loaded]
-        trees = [snapshot.tree for snapshot in snapshots]
-        *steps_between, steps_to_now = self._saved.steps([*trees, now.tree])
-        present = self._present(now)
+        *steps_between, steps_to_now = steps
+        present = self.present(now)
         intervals = []
-        for number, steps in enumerate(steps_between):
+        for number, steps_of_interval in enumerate(steps_between):
             new, writers = loaded[number + 1]
-            rights = _rights_between(snapshots[number], new, present, steps)
-            intervals.append(Interval(number, writers, steps, rights))
+            rights = _rights_between(snapshots[number], new, present, steps_of_interval)
+            intervals.append(Interval(number, writers, steps_of_interval, rights))
         return History(
             run=run,
             latest=commits[-1],
@@ -117,11 +142,58 @@ class Histories:
             changed_states={step.path: step.new for step in steps_to_now},
         )
 
-    def _changed_since(self, earlier: Snapshot, now: Snapshot) -> set[str]:
-        """Return the paths that differ from an earlier tree, permission bits included."""
-        differences = self._saved.differences(earlier.tree, now.tree)
-        paths = {difference.path for difference in differences}
-        return paths | rights_to_put_back(self._present(now), earlier.modes, but=paths).keys()
+
+class _Starts:
+    """Compares the files `now` with the starts of runs, each once."""
+
+    def __init__(self, histories: Histories, saved: Saved, now: Snapshot) -> None:
+        self._histories = histories
+        self._saved = saved
+        self._now = now
+        self._changed: list[set[str]] = []  # since the start of each run, oldest first
+
+    def left_by(self, earlier_runs: Sequence[str], changed: set[str]) -> set[str]:
+        """Return those of the `changed` paths that differ from the start of each earlier run."""
+        if not changed:
+            return changed
+        left = set(changed)
+        runs = [run for run in earlier_runs if run in self._commits]
+        for number in range(len(runs)):
+            if number == len(self._changed):
+                self._compare(runs[number : 2 * number + 1])
+            left &= self._changed[number]
+            if not left:
+                break
+        return left
+
+    @cached_property
+    def _commits(self) -> Mapping[str, str]:
+        return {run: checkpoints[0][1] for run, checkpoints in self._saved.runs().items()}
+
+    def _compare(self, runs: Sequence[str]) -> None:
+        """Compare with the starts of the next `runs`."""
+        present = self._histories.present(self._now)
+        snapshots = [
+            snapshot
+            for snapshot, _writers in self._saved.load_all([self._commits[run] for run in runs])
+        ]
+        trees: list[str] = []
+        for snapshot in snapshots:
+            trees += (snapshot.tree, self._now.tree)
+        steps = self._saved.steps(trees)
+        for snapshot, steps_to_now in zip(snapshots, steps[::2], strict=True):
+            paths = {step.path for step in steps_to_now}
+            rights = rights_to_put_back(present, snapshot.modes, but=paths)
+            self._changed.append(paths | rights.keys())
+
+
+def _backwards(count: int) -> Iterator[tuple[int, int]]:
+    """Yield the end and the beginning of ranges of runs: the latest run, then more at once."""
+    end, size = count, 1
+    while end:
+        begin = max(0, end - size)
+        yield end, begin
+        end, size = begin, _AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
