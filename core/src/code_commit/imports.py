@@ -55,8 +55,9 @@ def import_later(module: str) -> Iterator[None]:
             del sys.modules[module]
 
 
-def ignore_pydantic_plugins() -> None:
-    """Keep pydantic from searching all distributions for its own plugins, and from loading them.
+@contextmanager
+def import_without_plugins() -> Iterator[None]:
+    """Import pydantic in the block, which then never searches all distributions for its plugins.
 
     `PYDANTIC_DISABLE_PLUGINS` does this too, but builds would inherit it. If pydantic no longer has
     this list, it searches as usual.
@@ -65,6 +66,7 @@ def ignore_pydantic_plugins() -> None:
         from pydantic.plugin import _loader
 
         _loader._plugins = {}  # noqa: SLF001 - see above
+    yield
 
 
 def import_object(target: str) -> Any:

@@ -7,15 +7,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-
 from code_commit.config.sources import FLAG, VARIABLE, Name
-from code_commit.imports import ignore_pydantic_plugins
+from code_commit.imports import import_without_plugins
 from code_commit.plugin_api.errors import NotReady
 from code_commit_workspace import CheckpointLimits
 from code_commit_workspace.words import closest
 
-ignore_pydantic_plugins()  # every model that is defined later, of plugins too, would search
+# Here, because every process that defines models imports this module first.
+with import_without_plugins():
+    from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 
 def _not_a_switch(value: object) -> object:
