@@ -209,7 +209,7 @@ def test_the_estimate_of_one_text_is_the_same_everywhere(tmp_path):
         project.command("doctor", "--json", "--no-build", "--model", "gemini-2.5-pro").stdout
     )
     estimate = next(line["data"]["tokens"] for line in doctor["checks"] if "tokens" in line["data"])
-    assert 0 <= in_prompt - estimate < 20  # the query
+    assert abs(in_prompt - estimate) < 20  # the query, and samples that begin elsewhere
 
 
 @pytest.mark.parametrize(

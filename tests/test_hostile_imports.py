@@ -162,6 +162,7 @@ OTHERS = {
     "workspace/src/code_commit_workspace/process/launch.py": "the supervisor, isolated",
     "core/src/code_commit/cli/arguments.py": "--model",
     "core/src/code_commit/cli/doctor.py": "--model",
+    "core/src/code_commit/plugin_api/how_to_install.py": "a command for people to type",
     "plugins/fleet/src/code_commit_fleet/exporting.py": "git commit-tree",
     "testing/src/code_commit_testing/command.py": "git commit",
     "testing/src/code_commit_testing/warm_server.py": "plays an interpreter",

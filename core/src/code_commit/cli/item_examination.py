@@ -11,6 +11,8 @@ import inspect
 import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from code_commit.cli.wire_examination import GENERATOR
@@ -43,9 +45,20 @@ def _record_of(specification: Any) -> type[Any] | None:
     """Return the dataclass whose objects a hook gets, or None if its annotation names none."""
     annotation = str(specification.function.__annotations__.get("return", ""))
     name = annotation.partition("[")[2].rstrip("]")
-    module = sys.modules.get(specification.function.__module__)
-    record = getattr(module, name, None)
+    module = sys.modules[specification.function.__module__]
+    record = getattr(module, name, None) or _imported_for_annotations(module, name)
     return record if isinstance(record, type) and is_dataclass(record) else None
+
+
+def _imported_for_annotations(module: ModuleType, name: str) -> Any:
+    """Return what `module` imports as `name` where only type checkers look; None without it."""
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.ImportFrom):
+            source = "." * node.level + (node.module or "")
+            for alias in node.names:
+                if name in {alias.name, alias.asname}:
+                    return getattr(import_module(source, module.__package__), alias.name, None)
+    return None
 
 
 def _arguments_in(annotation: str) -> int | None:

@@ -11,7 +11,9 @@ from code_commit.plugins.discovery import discover
 from code_commit.plugins.registry import Kind, Registry
 
 _BETWEEN_CLAUSES = "; "
-_COMMAND = re.compile(r"`code-commit (?:-C \S+ )?(?P<name>[a-z][\w-]*(?: [a-z][\w-]*)?)[^`]*`")
+_COMMAND = re.compile(
+    r"`code-commit (?:-C (?:'[^']*'|\S+) )?(?P<name>[a-z][\w-]*(?: [a-z][\w-]*)?)[^`]*`"
+)
 _FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 # One of two ways: "with codeRollup.sh or `code-commit rollup`".
 _SECOND_WAY = re.compile(r",? or (?:with )?`code-commit [^`]*`")
@@ -48,7 +50,8 @@ def _missing(registry: Registry, text: str) -> Iterator[tuple[str, str]]:
         if not first_party.owner(kind, name):  # such as `plugins new`
             name = name.partition(" ")[0]
         names.append((kind, name))
-    names += [("flag", name) for name in _FLAG.findall(text)]
+    of_workflows = _COMMAND.sub("", text)  # a command has flags of its own
+    names += [("flag", name) for name in _FLAG.findall(of_workflows)]
     for kind, name in names:
         owner = first_party.owner(kind, name)
         if owner and not _offers(registry, kind, name) and not is_installed(registry, owner):
