@@ -31,7 +31,7 @@ SETS = {
     "workspace": set(),
     "core": {"commit", "history", "openai"},
     "lowest": set(),
-    **dict.fromkeys(("all", "main", "plugins"), PLUGINS),
+    **dict.fromkeys(("all", "main", "plugins", "libraries"), PLUGINS),
 }
 
 

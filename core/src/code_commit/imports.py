@@ -56,6 +56,22 @@ def import_later(module: str) -> Iterator[None]:
 
 
 @contextmanager
+def log_without_tasks() -> Iterator[None]:
+    """Keep `logging` in the block from asking asyncio for the name of a task.
+
+    It asks whatever has the name asyncio, from Python 3.12 on.
+    """
+    import logging
+
+    asks = vars(logging).get("logAsyncioTasks")
+    vars(logging)["logAsyncioTasks"] = False
+    try:
+        yield
+    finally:
+        vars(logging)["logAsyncioTasks"] = asks
+
+
+@contextmanager
 def import_without_plugins() -> Iterator[None]:
     """Import pydantic in the block, which then never searches all distributions for its plugins.
 

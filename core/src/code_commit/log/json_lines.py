@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, TextIO
 
-from code_commit.imports import import_later, import_without
+from code_commit.imports import import_later, import_without, log_without_tasks
 from code_commit.plugin_api import event as host_events
 from code_commit.plugin_api.event import Event, RunFinished, RunStarted
 from code_commit.plugin_api.record import Record
@@ -19,7 +19,7 @@ from code_commit_workspace import Redactor
 
 # rich and colorama are for structlog's renderer for developers, asyncio for loggers that are
 # awaited.
-with import_without("rich", "colorama"), import_later("asyncio"):
+with import_without("rich", "colorama"), import_later("asyncio"), log_without_tasks():
     import structlog
     from structlog.typing import EventDict, WrappedLogger
 
