@@ -481,7 +481,8 @@ class ProjectRun:
         `saves` labels the second one.
         """
         if self.writes:
-            self.changes.look_before_process()
+            self.changes.look()
+            self.changes.before_process = self.changes.latest
         log = self.folder / self.log.reserve(numbered(self.models.log.last_number, name))
         sandbox = self.workspace.sandbox_in_use
         if warning := self.workspace.sandbox_warning():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from code_commit_workspace import PutBack
 
 _NAMED = 20  # paths in one message
-_MOMENT = 0.1  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,6 @@ class TreeChanges:
         self._wrote = False  # the run changed files
         self._written: dict[str, str | None] = {}  # what responses wrote last, by path
         self._applied = ""  # the checkpoint after they wrote it
-        self._applied_at = -math.inf  # when it was taken, in seconds
         self._of_work: frozenset[str] = frozenset()  # what the work of `since` changed
         self._by_people: set[str] = set()  # what differed while neither wrote
 
@@ -91,18 +87,6 @@ class TreeChanges:
             else:
                 self._save(self._label, unless=self.latest)
 
-    def look_before_process(self) -> None:
-        """Save what is there now, unless a response was applied this moment.
-
-        The files were looked at before it was, and its own are known. What a person does between is
-        seen after the process, like what they do while it runs.
-        """
-        with self.lock:
-            is_of_response = self.latest == self._applied and not self._process_ran
-            if not is_of_response or time.monotonic() - self._applied_at > _MOMENT:
-                self.look()
-            self.before_process = self.latest
-
     def save(self, label: str) -> None:
         """Take a checkpoint, and warn of executable files that a process wrote."""
         with self.lock:
@@ -116,7 +100,6 @@ class TreeChanges:
         with suppress(CodeCommitError):  # the next checkpoint has them, or fails
             self._save("applied", only=blobs.keys())
             self._applied = self.latest
-            self._applied_at = time.monotonic()
 
     def _blobs(self, contents: Mapping[str, bytes | None]) -> dict[str, str | None]:
         """Return the id of the object of each content, None for a file that is removed."""
