@@ -60,8 +60,8 @@ def _commands(scratch: Path) -> list[Line]:
 
 def _bytes(scratch: Path) -> list[Line]:
     scratch.mkdir()
-    line = "    a line of code that is about as long as lines of code are\n"
-    rollup = "".join(f"{number}{line}" for number in range(ROLLUP // len(line)))
+    line = "{:5}    a line of code that is about as long as lines of code are\n"
+    rollup = "".join(line.format(number) for number in range(ROLLUP // len(line.format(0))))
     project = make_project(scratch / "project", rollup=rollup)
     with commits(project, scratch / "home") as (command, server):
         run(command())

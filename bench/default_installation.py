@@ -10,12 +10,12 @@ import tempfile
 import venv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import distributions
 from pathlib import Path
 
 from harness import Command
-from project import BREAKS, MENDS
+from project import BREAKS, MENDS, restored
 
 from code_commit_testing import ScriptedServer
 
@@ -59,6 +59,10 @@ def own_command(also: Sequence[str] = ()) -> tuple[str, ...]:
     return (str(command),)
 
 
+def _kept(project: Path) -> Path:
+    return project
+
+
 def _spelled(name: str) -> str:
     """Return the name of a distribution as its files spell it."""
     return name.replace("-", "_")
@@ -68,15 +72,15 @@ def _spelled(name: str) -> str:
 def commits(project: Path, home: Path) -> Iterator[tuple[Callable[..., Command], ScriptedServer]]:
     """Yield a function that gives a command in `project`, and the service of its models.
 
-    Without arguments, the command is a whole commit with two calls and two builds.
+    Without arguments, the command is a whole commit with two calls, two builds and two written
+    files: what an earlier one wrote is taken back first.
     """
     home.mkdir(exist_ok=True)
     with ScriptedServer([BREAKS, MENDS] * (MOST_CALLS // 2)) as server:
         environment = {**server.environment(), "HOME": str(home)}
 
         def command(*arguments: str, also: Sequence[str] = (), exit_code: int = 0) -> Command:
-            return Command(
-                [*own_command(tuple(also)), *arguments], environment, lambda: project, exit_code
-            )
+            prepare = partial(_kept if arguments else restored, project)
+            return Command([*own_command(tuple(also)), *arguments], environment, prepare, exit_code)
 
         yield command, server

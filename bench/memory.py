@@ -14,6 +14,7 @@ from service import answering
 SMALL = 60.0  # MB
 LARGE = 50  # MB
 LIMIT = SMALL + 4 * LARGE
+SHOWN = "--- src/answer.txt ---\nnone\n"  # else a change of it is refused
 LINE = "A line of code, no shorter and no longer than most lines of code in most projects are.\n"
 
 
@@ -23,7 +24,7 @@ def main() -> list[Line]:
     long_answer = f"{MENDS}^^^src/much.txt\n{much}^^^end\n"
     with tempfile.TemporaryDirectory() as scratch:
         small = _peak(Path(scratch, "small"), [BREAKS, MENDS])
-        prompt = _peak(Path(scratch, "prompt"), [BREAKS, MENDS], rollup=much)
+        prompt = _peak(Path(scratch, "prompt"), [BREAKS, MENDS], rollup=SHOWN + much)
         response = _peak(Path(scratch, "response"), [long_answer])
     lines: list[Line] = [
         Measured("a small run", small, SMALL, 1, "60 MB", "MB"),
@@ -36,7 +37,7 @@ def main() -> list[Line]:
     return lines
 
 
-def _peak(folder: Path, answers: list[str], rollup: str = "src/answer.txt: none\n") -> float:
+def _peak(folder: Path, answers: list[str], rollup: str = SHOWN) -> float:
     project = make_project(folder / "project", rollup=rollup)
     with answering(answers) as url:
         command = [code_commit(), "--model", "openai/large"]  # nobody knows its window

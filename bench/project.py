@@ -42,6 +42,13 @@ def make_project(folder: Path, *, rollup: str = "--- src/answer.txt ---\nnone\n"
     return folder
 
 
+def restored(project: Path) -> Path:
+    """Take back what `BREAKS` and `MENDS` write: the rollup shows the files before it."""
+    (project / "src/answer.txt").write_text("none\n")
+    shutil.rmtree(project / "src/notes", ignore_errors=True)
+    return project
+
+
 def fresh_copies(project: Path, below: Path) -> Callable[[], Path]:
     """Return a function that makes a new copy of `project` at each call, and drops the previous
     one.

@@ -29,21 +29,28 @@ def reject_echo(response: str, instructions: str, foreign: Sequence[str]) -> Non
         for introduced in _introduced(part):
             if introduced in repeated:
                 raise _echo(introduced[1])
-    blocks = dict(_blocks(response))
-    for part in foreign:
+    spans = dict(_contents(response))
+    lines = {fence.line for part in foreign for fence in fences(part)} if spans else set()
+    # Only these are copied: a block can be most of a long response.
+    contents = {line: _as_written(response[spans[line]]) for line in lines & spans.keys()}
+    for part in foreign if contents else ():
         for fence in fences(part):
-            block = blocks.get(fence.line)
-            if block is not None and part.startswith(block, fence.after):
-                raise _echo(fence.line)
+            for content in contents.get(fence.line, ()):
+                after = fence.after + len(content)
+                if part.startswith(END, after) and part.startswith(content, fence.after):
+                    raise _echo(fence.line)
 
 
-def _blocks(response: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """Yield the first line and the rest of each block, as it is and as other systems write it."""
+def _contents(response: str) -> Iterator[tuple[str, slice]]:
+    """Yield the first line of each block, and where its content is."""
     for fence, following in pairwise(fences(response)):
         if following.line == END and fence.line not in {END, DELETE}:
-            content = response[fence.after : following.start]
-            plain = content.removeprefix("\ufeff").replace("\r\n", "\n")
-            yield fence.line, (content + END, plain + END)
+            yield fence.line, slice(fence.after, following.start)
+
+
+def _as_written(content: str) -> tuple[str, str]:
+    """Return the content of a block as it is, and as other systems write it."""
+    return content, content.removeprefix("\ufeff").replace("\r\n", "\n")
 
 
 def _echo(fence: str) -> MalformedResponse:
