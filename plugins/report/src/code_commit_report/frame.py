@@ -34,9 +34,12 @@ def shown(value: object) -> Markup:
     return escape(visible(str(value)))
 
 
-def begin(title: str, head: Markup = _NO_MARKUP) -> str:
-    """Return the beginning of a page; `head` is more for its head. Everything else is blocked."""
-    style = style_sheet()
+def begin(title: str, head: Markup = _NO_MARKUP, *, short: bool = False) -> str:
+    """Return the beginning of a page; `head` is more for its head. Everything else is blocked.
+
+    With `short`, it has the style of a short page alone: every run keeps one.
+    """
+    style = style_sheet(short=short)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     return f"""\
@@ -57,9 +60,10 @@ def begin(title: str, head: Markup = _NO_MARKUP) -> str:
 
 
 @cache
-def style_sheet() -> str:
-    """Return the style sheet of all pages."""
-    return (_TEMPLATES / "style.css").read_text("utf-8")
+def style_sheet(*, short: bool) -> str:
+    """Return the style of a page."""
+    names = ("style.css",) if short else ("style.css", "whole.css")
+    return "".join((_TEMPLATES / name).read_text("utf-8") for name in names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def short_page(folder: Path, document: Mapping[str, Any], *, limit: int, index: 
         *_files(folder),
         "</main>\n",
     ]
-    return begin(f"{heading.state}: {folder.name}") + "\n".join(body) + END
+    return begin(f"{heading.state}: {folder.name}", short=True) + "\n".join(body) + END
 
 
 def heading_of(folder: Path, document: Mapping[str, Any]) -> Heading:
