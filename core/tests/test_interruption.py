@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from code_commit.plugin_api import describe_changes, read_summary
 from code_commit_testing import Project, Reply, ScriptedServer, install_plugin
 
 KEY = "sk-canary-0123456789-key7Q"
@@ -398,11 +399,13 @@ def test_a_killed_run_keeps_its_files(project):
     ]
     assert "changes.applied" in kinds
     assert "run.finished" not in kinds
+    assert describe_changes(read_summary(folder)) == "1 file"
     # The next run can start, and `undo` reverts the changes of the killed one.
     undone = project.command("undo")
     assert (undone.exit_code, undone.stdout) == (0, "a.txt\n")
     assert undone.stderr == f"restored 1 file from before {folder.name}\n"
     assert project.read("a.txt") == "old\n"
+    assert describe_changes(read_summary(folder)) == "1 file, undone"
 
 
 @pytest.mark.slow

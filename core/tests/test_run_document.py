@@ -49,6 +49,7 @@ EMPTY = {
     "data": {},
 }
 BUILD = ["bash", "build.sh"]
+APPLIED = ("changes.applied", {"written": ["b", "a"], "deleted": ["c"]})
 
 
 def after(*told: tuple[str, dict[str, Any]], at: float = NOON) -> dict[str, Any]:
@@ -268,3 +269,10 @@ def test_durations_are_formatted():
         "3:05",
         "1:02:03",
     ]
+
+
+def test_a_run_without_an_end_has_the_files_that_it_changed():
+    undone = ("changes.undone", {"paths": ["a", "c"]})
+    assert [file["path"] for file in after(APPLIED)["files"]] == ["a", "b", "c"]
+    assert after(APPLIED, undone)["files"] == [{"path": "b", "added": None, "removed": None}]
+    assert after(APPLIED, ("run.finished", {"files": []}))["files"] == []

@@ -43,6 +43,7 @@ class RunDocument:
         self._spans_attempts = False
         self._providers: dict[int, str] = {}
         self.call_costs: dict[str, float] = {}
+        self._changed: set[str] = set()
         # The numbers, and the rows in `models`, of calls whose cost depends on the list of prices.
         self._to_price: list[tuple[str, dict[str, Any], Usage]] = []
         self.fields: dict[str, Any] = {
@@ -110,6 +111,12 @@ class RunDocument:
         elif record.kind == "process.finished":
             purpose = "build" if is_build(data.get("argv")) else "commands"
             self._add_seconds(purpose, data.get("seconds"))
+        elif record.kind == "changes.applied":
+            self._changed |= {*data["written"], *data["deleted"]}
+            self._list_changed()
+        elif record.kind == "changes.undone":
+            self._changed -= {*data["paths"]}
+            self._list_changed()
         elif record.kind == "plugin.failed":
             self.fields["plugins_failed"].append(dict(data))
         elif record.kind == "run.finished":
@@ -121,10 +128,16 @@ class RunDocument:
     def _finish(self, data: Mapping[str, Any]) -> None:
         """Add the prices, and what an earlier version does not log at the end of a run."""
         self.price()
-        if files := data.get("files"):
-            self.fields["files"] = files
+        if "files" in data:
+            self.fields["files"] = data["files"] or []
         if self.fields["cost_usd"] is None:
             self.fields["cost_usd"] = data.get("cost_usd")
+
+    def _list_changed(self) -> None:
+        """List what the run changed so far. A run that is killed has no better list."""
+        self.fields["files"] = [
+            {"path": path, "added": None, "removed": None} for path in sorted(self._changed)
+        ]
 
     def _copy(self, names: Iterable[str], data: Mapping[str, Any], **more: str) -> None:
         self.fields |= {name: data.get(name) for name in names} | more
