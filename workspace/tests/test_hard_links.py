@@ -56,6 +56,12 @@ def test_copies_keep_what_the_files_were(root, tmp_path):
     assert sorted(os.listdir(root / "sub")) == ["a", "b"]  # noqa: PTH208 - names
 
 
+def test_a_project_may_be_a_link_but_no_folder_in_it(root, tmp_path):
+    (tmp_path / "linked").symlink_to(root)
+    (root / "sub/cache").symlink_to(tmp_path / "cache")
+    assert linked(tmp_path / "linked") == [["a", "sub/a"], ["sub/b"]]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_copies_keep_their_owner_as_far_as_permitted(root, tmp_path, request):
     os.chown(root / "sub/b", 12345, 23456)

@@ -10,11 +10,12 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
 from code_commit_workspace.errors import NotReady
+from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.interruption import STOP
 
 SET_UID = stat.S_ISUID | stat.S_ISGID
@@ -45,18 +46,24 @@ def unusual_files(top: str, *, skip: Iterable[str]) -> Iterator[tuple[str, os.st
     """Yield the regular files below `top` that have several names, or set-uid or set-gid bits.
 
     They come with their status. Do not follow links; leave out the folders `skip`. All other files
-    cost as little as possible: there may be hundreds of thousands.
+    cost as little as possible: there may be hundreds of thousands. From a handle on its folder, the
+    system finds a file faster than by its path.
     """
     left_out = frozenset(skip)
     ahead = [top]
     while ahead:
         STOP.check()
+        folder = ahead.pop()
         try:
-            with os.scandir(ahead.pop()) as entries:
+            with (
+                _handle_on(folder, may_be_link=folder == top) as handle,
+                os.scandir(handle) as entries,
+            ):
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        if entry.path not in left_out:
-                            ahead.append(entry.path)
+                        path = f"{folder}/{entry.name}"
+                        if path not in left_out:
+                            ahead.append(path)
                         continue
                     try:
                         status = entry.stat(follow_symlinks=False)
@@ -64,9 +71,18 @@ def unusual_files(top: str, *, skip: Iterable[str]) -> Iterator[tuple[str, os.st
                         continue  # it is gone
                     is_unusual = status.st_nlink > 1 or status.st_mode & SET_UID
                     if is_unusual and stat.S_ISREG(status.st_mode):
-                        yield entry.path, status
+                        yield f"{folder}/{entry.name}", status
         except OSError:
             continue
+
+
+@contextmanager
+def _handle_on(folder: str, *, may_be_link: bool) -> Iterator[int]:
+    handle = os.open(folder, FOLDER & ~os.O_NOFOLLOW if may_be_link else FOLDER)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def linked_elsewhere(root: str, *, skip: Iterable[str]) -> list[list[str]]:
