@@ -14,7 +14,7 @@ from code_commit.log.progress import Progress
 from code_commit.plugin_api import event as events
 from code_commit.plugin_api.event import Event
 from code_commit.plugin_api.record import Record
-from code_commit.running_code import host_works, running
+from code_commit.plugin_api.running_code import host_works, running
 from code_commit.terminal.painter import PlainPainter
 from code_commit.terminal.streams import SafeStream
 

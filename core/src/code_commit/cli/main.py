@@ -11,7 +11,7 @@ from functools import partial
 from code_commit import __version__
 from code_commit.cli.output import CommandOutput
 from code_commit.plugin_api.errors import ExitCode, NotReady, as_reported, exit_code_of
-from code_commit.running_code import running_code
+from code_commit.plugin_api.running_code import running_code
 from code_commit.terminal.streams import SafeStream, write_stdout
 from code_commit_workspace import STOP
 from code_commit_workspace.words import traceback_of

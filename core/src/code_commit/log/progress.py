@@ -19,7 +19,7 @@ from code_commit.log.event_lines import (
 )
 from code_commit.plugin_api.record import Record
 from code_commit.plugin_api.run_json import BEFORE_WORK, RunDocument, clock, describe_spent
-from code_commit.running_code import running_code
+from code_commit.plugin_api.running_code import running_code
 from code_commit.terminal.painter import LivePainter, PlainPainter
 from code_commit.terminal.screen import can_repaint, may_color
 from code_commit.terminal.streams import SafeStream

@@ -15,8 +15,8 @@ from typing import Any
 from code_commit.plugin_api.event import PluginFailed
 from code_commit.plugin_api.host import HOST
 from code_commit.plugin_api.record import LogSink, Record
+from code_commit.plugin_api.running_code import running
 from code_commit.plugin_api.sync_result import require_sync
-from code_commit.running_code import running
 from code_commit.threads import Worker
 from code_commit_workspace.words import describe, traceback_of
 

@@ -31,7 +31,7 @@ from code_commit.plugin_api.errors import (
 )
 from code_commit.plugin_api.event import CallFinished, CallRetried, CallStarted
 from code_commit.plugin_api.provider import ModelCall, NextLayer, Watch
-from code_commit.running_code import host_works
+from code_commit.plugin_api.running_code import host_works
 from code_commit_workspace import Redactor
 from code_commit_workspace.words import shorten
 

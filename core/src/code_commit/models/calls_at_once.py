@@ -16,7 +16,7 @@ from code_commit.plugin_api.conversation import Completion, Request
 from code_commit.plugin_api.event import CallArrived
 from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
 from code_commit.plugin_api.provider import Watch
-from code_commit.running_code import host_works
+from code_commit.plugin_api.running_code import host_works
 from code_commit_workspace import STOP
 
 _Complete = Callable[[], Completion]

@@ -18,9 +18,9 @@ from code_commit.plugin_api.conversation import (
 )
 from code_commit.plugin_api.errors import CodeCommitError, Interrupted, ProviderFailed
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, StopReading
+from code_commit.plugin_api.running_code import host_works, running
 from code_commit.plugins.code import checked_result
 from code_commit.run_folder.json_text import join_surrogates
-from code_commit.running_code import host_works, running
 from code_commit_workspace.words import describe
 
 

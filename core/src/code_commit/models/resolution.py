@@ -21,10 +21,10 @@ from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import CodeCommitError, NotReady, UsageError
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.provider import Provider
+from code_commit.plugin_api.running_code import running
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.registry import Registry
-from code_commit.running_code import running
 from code_commit_workspace import Redactor
 from code_commit_workspace.words import describe
 

@@ -157,6 +157,7 @@ from .run_json import run_cost as run_cost
 from .run_json import run_document as run_document
 from .run_summary import read_summary as read_summary
 from .run_texts import RunTexts as RunTexts
+from .running_code import running as running
 from .service_errors import error_details as error_details
 from .service_errors import kind_of_error as kind_of_error
 from .service_errors import kind_of_status as kind_of_status

@@ -19,10 +19,10 @@ from code_commit.imports import import_object
 from code_commit.plugin_api import hookspecs
 from code_commit.plugin_api.errors import Interrupted, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
+from code_commit.plugin_api.running_code import running
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.discovery import PATH_RULES_GROUP, PluginSource, discover
-from code_commit.running_code import running
 from code_commit.terminal.streams import prints_aside, stdout_aside
 from code_commit_workspace import STOP
 from code_commit_workspace.words import describe, did_you_mean, traceback_of

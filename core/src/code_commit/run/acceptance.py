@@ -16,8 +16,8 @@ from code_commit.plugin_api.errors import (
     UsageError,
 )
 from code_commit.plugin_api.event import AcceptanceChecked
+from code_commit.plugin_api.running_code import running
 from code_commit.plugins.code import checked_result
-from code_commit.running_code import running
 from code_commit_workspace import STOP
 from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.words import describe, printable

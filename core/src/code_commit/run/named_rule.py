@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from code_commit.running_code import running
+from code_commit.plugin_api.running_code import running
 from code_commit_workspace import Change, PathRule, Refusal, Tree
 
 

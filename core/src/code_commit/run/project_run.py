@@ -20,11 +20,11 @@ from code_commit.plugin_api.errors import NotReady, ResponseRefused
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.process_end import is_build
 from code_commit.plugin_api.run_files import LARGEST_DIFF, find_run
+from code_commit.plugin_api.running_code import host_works
 from code_commit.plugins.host import PluginHost
 from code_commit.run.acceptance import Checks, accept
 from code_commit.run.reply_printer import ReplyPrinter
 from code_commit.run.tree_changes import TreeChanges
-from code_commit.running_code import host_works
 from code_commit.terminal.answer_history import AnswerHistory
 from code_commit.terminal.answers import read_answer
 from code_commit.terminal.screen import can_repaint, may_color, terminal_columns

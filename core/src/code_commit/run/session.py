@@ -32,6 +32,7 @@ from code_commit.plugin_api.event import MessageLogged, PluginFailed
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
 from code_commit.plugin_api.run import Ending, Outcome, Result, RunSummary
 from code_commit.plugin_api.run_json import cost_usd, describe_cost
+from code_commit.plugin_api.running_code import RunningCode, running, running_apart, running_code
 from code_commit.plugins.code import checked_result
 from code_commit.plugins.host import AFTER_RUN, PluginHost
 from code_commit.plugins.registry import Registry
@@ -40,7 +41,6 @@ from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_proje
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.put_back import take_killed_trials
 from code_commit.run.tree_changes import ChangedFile
-from code_commit.running_code import RunningCode, running, running_apart, running_code
 from code_commit.terminal.diff_lines import diff_lines
 from code_commit.terminal.streams import prints_aside
 from code_commit.threads import Worker

@@ -14,6 +14,7 @@ from code_commit.plugin_api import (
     did_you_mean,
     installation,
     require_sync,
+    running,
 )
 from code_commit_commit.hooks import Context, ContextRequest, Selection
 from code_commit_commit.recorded_rollup import RecordedChoice
@@ -49,7 +50,8 @@ class InstalledContext:
             CodeCommitError: it raised this error.
         """
         try:
-            return _checked(require_sync(self.context.choose(request)))
+            with running(f"the context {self.name}", self.distribution):
+                return _checked(require_sync(self.context.choose(request)))
         except (CodeCommitError, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -69,8 +71,9 @@ class InstalledContext:
         if self.context.related is None:
             return ()
         try:
-            paths = require_sync(self.context.related(request, failure, changed))
-            return _texts(paths, "related paths")
+            with running(f"the context {self.name}", self.distribution):
+                paths = require_sync(self.context.related(request, failure, changed))
+                return _texts(paths, "related paths")
         except (CodeCommitError, KeyboardInterrupt):
             raise
         except BaseException as error:  # noqa: BLE001 - reported, and the repair goes on

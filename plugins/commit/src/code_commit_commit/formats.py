@@ -20,6 +20,7 @@ from code_commit.plugin_api import (
     did_you_mean,
     installation,
     require_sync,
+    running,
 )
 from code_commit_commit.changed_parts import MANY_LINES
 from code_commit_commit.hooks import MalformedResponse, ResponseFormat
@@ -28,6 +29,8 @@ from code_commit_commit.response import TooManyFiles, parse_changes, watch_respo
 from code_commit_commit.seen_files import HEADER
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from code_commit.plugin_api import Host, Run, Tree, Watch
 
 FILES = "files"
@@ -71,7 +74,8 @@ class ChosenFormat:
             ResponseRefused: the code of the format failed.
         """
         try:
-            changes = _checked(require_sync(self.format.parse(text, tree)))
+            with self.running():
+                changes = _checked(require_sync(self.format.parse(text, tree)))
         except (MalformedResponse, Interrupted, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -88,7 +92,11 @@ class ChosenFormat:
         """Return what finds out early that a response is malformed, if the format can."""
         if self.format.watch is None:
             return None
-        return partial(_Watcher, self.format.watch, max_files)
+        return partial(_Watcher, self.format.watch, max_files, self.running)
+
+    def running(self) -> AbstractContextManager[None]:
+        """Note that the block runs code of the format."""
+        return running(f"the response format {self.name}", self.distribution)
 
 
 def choose_format(run: Run, codebase: str) -> ChosenFormat:
@@ -238,9 +246,11 @@ class _Watcher:
         self,
         watch: Callable[[int], Callable[[str], int | None]],
         max_files: int,
+        running: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._watch = watch
         self._max_files = max_files
+        self._running = running
         self._read: Callable[[str], int | None] | None = None
         self._is_broken = False
 
@@ -248,9 +258,10 @@ class _Watcher:
         if self._is_broken:
             return None
         try:
-            if self._read is None:
-                self._read = self._watch(self._max_files)
-            position = self._read(piece)
+            with self._running():
+                if self._read is None:
+                    self._read = self._watch(self._max_files)
+                position = self._read(piece)
         except (Interrupted, KeyboardInterrupt):
             raise
         except BaseException:  # noqa: BLE001 - a plugin may raise anything

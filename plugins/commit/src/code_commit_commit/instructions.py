@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from code_commit.plugin_api import Interrupted, NotReady, describe, require_sync
+from code_commit.plugin_api import Interrupted, NotReady, describe, require_sync, running
 from code_commit_commit.prompts import Section
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def _text(
         NotReady: a function failed, or returned something else.
     """
     try:
-        texts = [_call(function, run, kind) for function in functions]
+        with running("the instructions", distribution):
+            texts = [_call(function, run, kind) for function in functions]
     except (Interrupted, KeyboardInterrupt):
         raise
     except BaseException as error:
