@@ -48,7 +48,9 @@ def _lines(nested: int) -> list[Line]:
             (repository / ".git/hooks").mkdir(parents=True)
             (repository / ".git/config").write_text("[core]\n")
         inside, outside = (
-            ProcessRunner(root, SandboxSettings(mode), redactor=Redactor())
+            ProcessRunner(
+                root, SandboxSettings(mode), state_folder="private/state", redactor=Redactor()
+            )
             for mode in ("require", "off")
         )
         try:

@@ -25,7 +25,9 @@ def root(tmp_path):
 
 @pytest.fixture
 def tree(root):
-    with Workspace.open(root, writes=False, repository="private") as workspace:
+    with Workspace.open(
+        root, writes=False, private_folder="agent-config", repository="private"
+    ) as workspace:
         yield workspace.tree
 
 

@@ -12,7 +12,7 @@ project, path = sys.argv[1:]
 changes = [Change(path, sys.stdin.buffer.read())]
 
 with (
-    Workspace.open(Path(project), writes=True) as workspace,
+    Workspace.open(Path(project), writes=True, private_folder=".apply-changes") as workspace,
     workspace.trial("example") as trial,
 ):
     try:

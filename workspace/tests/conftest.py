@@ -192,8 +192,11 @@ def sandboxed(sandbox_project: Path, tmp_path: Path) -> Callable[..., ProcessRes
 
     def run(script: str, *, mode: str = "require", **settings: object) -> ProcessResult:
         runner = ProcessRunner(
-            sandbox_project, SandboxSettings(mode, **settings), redactor=Redactor()
-        )  # type: ignore[arg-type]
+            sandbox_project,
+            SandboxSettings(mode, **settings),  # type: ignore[arg-type]
+            state_folder="agent-config/.code-commit",
+            redactor=Redactor(),
+        )
         assert runner.sandbox_in_use == "bubblewrap"
         try:
             return runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=60.0)
@@ -212,7 +215,7 @@ from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.keys.redaction import Redactor
 
 root = Path(sys.argv[1])
-runner = ProcessRunner(root, SandboxSettings("require"), redactor=Redactor())
+runner = ProcessRunner(root, SandboxSettings("require"), state_folder="agent-config/.code-commit", redactor=Redactor())
 result = runner.run(["bash", "-c", sys.argv[2]], log=root.parent / "log", timeout=60.0)
 sys.stdout.buffer.write(result.output)
 runner.remove_private_folders()

@@ -31,14 +31,16 @@ def root(tmp_path):
 def command(root):
     def command(script):
         (root / "build.sh").write_bytes(script if isinstance(script, bytes) else script.encode())
-        with Workspace.open(root, writes=False) as workspace:
+        with Workspace.open(root, writes=False, private_folder="agent-config") as workspace:
             return workspace.build_command()
 
     return command
 
 
 def run(root, tmp_path, mode="off"):
-    with Workspace.open(root, writes=True, sandbox=SandboxSettings(mode)) as workspace:
+    with Workspace.open(
+        root, writes=True, private_folder="agent-config", sandbox=SandboxSettings(mode)
+    ) as workspace:
         return workspace.run_build(log=tmp_path / "log", timeout=60)
 
 
@@ -178,7 +180,7 @@ def test_what_cannot_run(command, script, reason):
 
 
 def test_a_build_script_that_is_no_file(root, tmp_path):
-    with Workspace.open(root, writes=False) as workspace:
+    with Workspace.open(root, writes=False, private_folder="agent-config") as workspace:
         with pytest.raises(NotReady, match=r"there is no build\.sh here"):
             workspace.build_command()
         (tmp_path / "real").write_text("true\n")
@@ -202,7 +204,9 @@ def test_a_missing_bash(root, command, tmp_path, monkeypatch):
 
 def test_another_name(root):
     (root / "make.sh").write_text("#!/bin/sh -e\n")
-    with Workspace.open(root, writes=False, build_script="make.sh") as workspace:
+    with Workspace.open(
+        root, writes=False, private_folder="agent-config", build_script="make.sh"
+    ) as workspace:
         assert workspace.build_command() == ("/bin/sh", "-e", "make.sh")
 
 
@@ -286,7 +290,9 @@ def test_an_interpreter_that_the_sandbox_hides(
 
     def build(mode):
         settings = SandboxSettings(mode, hidden=(root / "agent-config",))
-        with Workspace.open(root, writes=True, sandbox=settings) as workspace:
+        with Workspace.open(
+            root, writes=True, private_folder="agent-config", sandbox=settings
+        ) as workspace:
             return workspace.run_build(log=tmp_path / "log", timeout=60).output
 
     assert build("off") == b"<build.sh>"

@@ -30,7 +30,7 @@ def test_a_change_sets_permission_bits_only(mode):
 
 
 def test_a_change_may_set_the_mode_of_a_file(root):
-    with Workspace.open(root, writes=True, sandbox=OFF) as workspace:
+    with Workspace.open(root, writes=True, private_folder="agent-config", sandbox=OFF) as workspace:
         changes = [Change("new", b"new\n", mode=0o750), Change("a", b"old", mode=0o700)]
         assert "new file mode 100755" in workspace.diff(changes)
         workspace.apply(changes)

@@ -24,7 +24,9 @@ def workspace(tmp_path, home):
     (home / ".gitconfig").write_text(
         "[color]\n\tui = always\n[diff]\n\tnoprefix = true\n\texternal = false\n"
     )
-    with Workspace.open(root, writes=False, repository="private") as workspace:
+    with Workspace.open(
+        root, writes=False, private_folder="agent-config", repository="private"
+    ) as workspace:
         yield workspace
 
 

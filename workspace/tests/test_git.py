@@ -177,7 +177,9 @@ def test_git_is_never_taken_from_a_folder_that_builds_can_write(
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path / folder}{os.pathsep}{os.environ['PATH']}")
     settings = SandboxSettings("off", writable=(Path("~/tool"),))
-    with Workspace.open(root, writes=False, sandbox=settings) as workspace:
+    with Workspace.open(
+        root, writes=False, private_folder="agent-config", sandbox=settings
+    ) as workspace:
         workspace.git.run(["version"])
         assert "+new" in workspace.diff([Change("file", b"new\n")])
     assert not list(root.rglob("ran"))

@@ -43,7 +43,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_the_line_counts(root: Path, line: str, around: str) -> None:
     (root / ".gitignore").write_text(around.replace("{}", line), newline="")
-    require_gitignore_line(root)
+    require_gitignore_line(root, "agent-config")
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_the_line_counts(root: Path, line: str, around: str) -> None:
 def test_other_lines_do_not_count(root: Path, text: str) -> None:
     (root / ".gitignore").write_text(text, newline="")
     with pytest.raises(NotReady, match=re.escape(str(root / ".gitignore"))) as caught:
-        require_gitignore_line(root)
+        require_gitignore_line(root, "agent-config")
     assert "the line /agent-config" in caught.value.hint
 
 
 def test_a_missing_or_linked_file_holds_no_line(root: Path) -> None:
     (root / ".gitignore").rename(root / "real")
     with pytest.raises(NotReady, match=re.escape(f"{root / '.gitignore'} is missing; ")) as caught:
-        check_private_folder(root, hint="run `init`")
+        check_private_folder(root, "agent-config", hint="run `init`")
     assert caught.value.hint == "run `init`"
     (root / ".gitignore").symlink_to("real")
     with pytest.raises(NotReady, match="it is a link"):  # git does not follow it either
-        require_gitignore_line(root)
+        require_gitignore_line(root, "agent-config")
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_tracked_names_that_are_not_utf_8_are_somebody_elses_or_refused(root: Pa
     (root / ".gitignore").write_text("/agent-config\n")
     (root / "caf\udce9.txt").touch()
     subprocess.run([*git, "add", "."], check=True)
-    check_private_folder(root)
+    check_private_folder(root, "agent-config")
     (root / "agent-config" / "caf\udce9.txt").touch()
     subprocess.run([*git, "add", "--force", "agent-config"], check=True)
     with pytest.raises(NotReady, match="git tracks agent-config/caf\udce9\\.txt"):
-        check_private_folder(root)
+        check_private_folder(root, "agent-config")
 
 
 def test_an_error_of_git_counts_as_tracked(root: Path) -> None:
@@ -121,7 +121,7 @@ def test_an_error_of_git_counts_as_tracked(root: Path) -> None:
     (root / ".gitignore").write_text("/agent-config\n")
     (root / ".git/index").write_bytes(b"broken")
     with pytest.raises(NotReady, match="git cannot check whether it tracks agent-config"):
-        check_private_folder(root)
+        check_private_folder(root, "agent-config")
 
 
 def test_the_folder_is_no_repository_of_its_own(root: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_folder_is_no_repository_of_its_own(root: Path) -> None:
         subprocess.run(["git", "init", "-q", str(folder)], check=True)
     (root / ".gitignore").write_text("/agent-config\n")
     with pytest.raises(NotReady, match="agent-config is a git repository itself"):
-        check_private_folder(root)
+        check_private_folder(root, "agent-config")
 
 
 LINES = st.lists(
@@ -166,7 +166,7 @@ def test_git_agrees_that_keys_are_ignored_whenever_the_check_passes(
         subprocess.run([*git, "init", "-q"], check=True)
     (root / ".gitignore").write_text(newline.join([*lines, ""]), newline="")
     try:
-        require_gitignore_line(root)
+        require_gitignore_line(root, "agent-config")
     except NotReady:
         return
     completed = subprocess.run(

@@ -16,7 +16,11 @@ def workspace(tmp_path_factory):
     (root / "bare/HEAD").write_text("ref: refs/heads/main\n")
     (root / ".gitignore").write_text("/agent-config\n")
     with Workspace.open(
-        root, writes=True, repository="private", sandbox=SandboxSettings("off")
+        root,
+        writes=True,
+        private_folder="agent-config",
+        repository="private",
+        sandbox=SandboxSettings("off"),
     ) as workspace:
         yield workspace
 

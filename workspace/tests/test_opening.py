@@ -32,7 +32,7 @@ def step(name):
     if name == "rename b":
         os.kill(os.getpid(), 9)
 
-with Workspace.open(Path(sys.argv[1]), writes=True) as workspace:
+with Workspace.open(Path(sys.argv[1]), writes=True, private_folder="agent-config") as workspace:
     apply(workspace.project, workspace.state_folder, [Change("a", b"new"), Change("b", b"new")], step=step)
 """
 
@@ -52,7 +52,7 @@ def held_by_another(root):
     """A process that holds the lock until its stdin is closed."""
     code = (
         "import sys; from pathlib import Path; from code_commit_workspace import Workspace\n"
-        "with Workspace.open(Path(sys.argv[1]), writes=True) as workspace:\n"
+        "with Workspace.open(Path(sys.argv[1]), writes=True, private_folder='agent-config') as workspace:\n"
         "    workspace.name_run('the-other'); print('held', flush=True); sys.stdin.read()\n"
     )
     process = subprocess.Popen(
@@ -68,27 +68,30 @@ def held_by_another(root):
 @pytest.mark.parametrize("writes", [True, False])
 def test_whoever_opens_it_finds_the_project_whole(root, writes):
     kill_while_applying(root)
-    with Workspace.open(root, writes=writes) as workspace:
+    with Workspace.open(root, writes=writes, private_folder="agent-config") as workspace:
         assert "interrupted" in workspace.recovered
         assert (workspace.tree.read("a"), workspace.tree.read("b")) == (b"old", b"old")
-    with Workspace.open(root, writes=writes) as workspace:
+    with Workspace.open(root, writes=writes, private_folder="agent-config") as workspace:
         assert workspace.recovered is None
 
 
 def test_nobody_reads_half_a_change_of_a_run_that_goes_on(root):
     with held_by_another(root) as holder:
-        with Workspace.open(root, writes=False) as workspace:
+        with Workspace.open(root, writes=False, private_folder="agent-config") as workspace:
             assert workspace.tree.read("a") == b"old"
-        journal = root / "agent-config/.code-commit/journal/active"
+        journal = root / "agent-config/.workspace/journal/active"
         journal.mkdir(parents=True)
         with pytest.raises(NotReady, match=f"process {holder.pid}, run the-other"):
-            Workspace.open(root, writes=False)
+            Workspace.open(root, writes=False, private_folder="agent-config")
         journal.rmdir()
         holder.stdin.close()
 
 
 def test_a_reader_holds_no_lock_and_changes_nothing(root):
-    with Workspace.open(root, writes=False) as reader, Workspace.open(root, writes=True):
+    with (
+        Workspace.open(root, writes=False, private_folder="agent-config") as reader,
+        Workspace.open(root, writes=True, private_folder="agent-config"),
+    ):
         with pytest.raises(NotReady, match="reading only"):
             reader.apply([Change("a", b"new")])
         with pytest.raises(NotReady, match="reading only"):
@@ -98,11 +101,11 @@ def test_a_reader_holds_no_lock_and_changes_nothing(root):
 
 def test_two_writers_are_one_too_many(root):
     with (
-        Workspace.open(root, writes=True),
+        Workspace.open(root, writes=True, private_folder="agent-config"),
         pytest.raises(NotReady, match="another run is using this project"),
     ):
-        Workspace.open(root, writes=True)
-    with Workspace.open(root, writes=True):
+        Workspace.open(root, writes=True, private_folder="agent-config")
+    with Workspace.open(root, writes=True, private_folder="agent-config"):
         pass  # closed, it gives the lock back
 
 
@@ -110,12 +113,18 @@ def test_without_a_repository(tmp_path):
     (tmp_path / ".gitignore").write_text("*.log\n")
     for repository in ("required", "existing"):
         with pytest.raises(NotReady, match="not in a git repository"):
-            Workspace.open(tmp_path, writes=True, repository=repository)
+            Workspace.open(
+                tmp_path, writes=True, private_folder="agent-config", repository=repository
+            )
     assert not (tmp_path / "agent-config").exists()
-    with Workspace.open(tmp_path, writes=False, repository="optional") as workspace:
+    with Workspace.open(
+        tmp_path, writes=False, private_folder="agent-config", repository="optional"
+    ) as workspace:
         assert workspace.tree.read(".gitignore") == b"*.log\n"
     for repository in ("private", "existing"):
-        with Workspace.open(tmp_path, writes=True, repository=repository) as workspace:
+        with Workspace.open(
+            tmp_path, writes=True, private_folder="agent-config", repository=repository
+        ) as workspace:
             before = workspace.checkpoints.take("run", "start")
             workspace.apply([Change("a.txt", b"new")])
             assert workspace.check([Change("a.log", b"")])[0].rule == "ignored"
@@ -167,25 +176,25 @@ def test_the_state_folder_lies_directly_in_the_private_one(root, private, state)
 def test_a_run_needs_enough_open_files(root, monkeypatch, limit, enough):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (limit, limit))
     if enough:
-        Workspace.open(root, writes=True).close()
+        Workspace.open(root, writes=True, private_folder="agent-config").close()
     else:
         with pytest.raises(
             NotReady, match="a process may open only 63 files here, too few to run"
         ) as caught:
-            Workspace.open(root, writes=True)
+            Workspace.open(root, writes=True, private_folder="agent-config")
         assert caught.value.hint == "raise it: ulimit -n 256"
 
 
 def test_a_folder_that_is_missing_cannot_be_opened(tmp_path):
     with pytest.raises(NotReady, match="missing cannot be opened: No such file or directory"):
-        Workspace.open(tmp_path / "missing", writes=True)
+        Workspace.open(tmp_path / "missing", writes=True, private_folder="agent-config")
     (tmp_path / "file").touch()
     with pytest.raises(NotReady, match="file cannot be opened: Not a directory"):
-        Workspace.open(tmp_path / "file", writes=True)
+        Workspace.open(tmp_path / "file", writes=True, private_folder="agent-config")
 
 
 def test_state_that_cannot_be_kept_is_named(root):
-    with Workspace.open(root, writes=True) as workspace:
+    with Workspace.open(root, writes=True, private_folder="agent-config") as workspace:
         assert workspace.state("x").stat().st_mode & 0o777 == 0o700
         assert workspace.state("x").is_dir()
         (workspace.state_folder / "state/file").touch()
@@ -194,7 +203,7 @@ def test_state_that_cannot_be_kept_is_named(root):
 
 
 def test_state_is_not_written_through_a_link(root, tmp_path):
-    with Workspace.open(root, writes=True) as workspace:
+    with Workspace.open(root, writes=True, private_folder="agent-config") as workspace:
         workspace.state_folder.mkdir(exist_ok=True)
         (workspace.state_folder / "state").symlink_to(tmp_path)
         with pytest.raises(NotReady, match=r"cannot make .*/state/x: Not a directory"):
@@ -205,14 +214,14 @@ def test_state_is_not_written_through_a_link(root, tmp_path):
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux names the files behind handles")
 @pytest.mark.parametrize("writes", [True, False])
 def test_a_closed_workspace_leaves_no_handle_open(root, writes):
-    with Workspace.open(root, writes=writes) as workspace:
+    with Workspace.open(root, writes=writes, private_folder="agent-config") as workspace:
         workspace.tree.read("a")
         workspace.check([Change("a", b"new")])
         before = handles_below(root)
         assert before
         if writes:
             with pytest.raises(NotReady):
-                Workspace.open(root, writes=True)
+                Workspace.open(root, writes=True, private_folder="agent-config")
         assert handles_below(root) == before
 
     assert handles_below(root) == []

@@ -35,7 +35,7 @@ def workspace(tmp_path_factory):
     (root / "a.txt").write_text("a\n")
     (root / "d").mkdir()
     (root / "d/b.txt").write_text("b\n")
-    with Workspace.open(root, writes=True) as workspace:
+    with Workspace.open(root, writes=True, private_folder="agent-config") as workspace:
         yield workspace
 
 

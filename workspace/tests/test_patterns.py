@@ -30,14 +30,14 @@ def test_files_are_selected_by_patterns(tmp_path, git_init, patterns, recursive,
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).touch()
     git_init(tmp_path)
-    with Workspace.open(tmp_path, writes=False) as workspace:
+    with Workspace.open(tmp_path, writes=False, private_folder="agent-config") as workspace:
         assert list(workspace.files(patterns, recursive=recursive)) == found
 
 
 @pytest.mark.parametrize("recursive", [True, False])
 def test_a_pattern_that_is_malformed_is_quoted(tmp_path, git_init, recursive):
     git_init(tmp_path)
-    with Workspace.open(tmp_path, writes=False) as workspace:
+    with Workspace.open(tmp_path, writes=False, private_folder="agent-config") as workspace:
         for pattern in ("[z-a]", "\\"):
             with pytest.raises(ValueError, match=r"cannot read|Invalid git pattern"):
                 workspace.files([pattern], recursive=recursive)
@@ -52,6 +52,6 @@ def test_the_files_are_those_that_a_model_may_read(tmp_path, git_init):
     git_init(tmp_path)
     entry = f"160000,{'1' * 40},module"
     subprocess.run(["git", "update-index", "--add", "--cacheinfo", entry], cwd=tmp_path, check=True)
-    with Workspace.open(tmp_path, writes=False) as workspace:
+    with Workspace.open(tmp_path, writes=False, private_folder="agent-config") as workspace:
         assert workspace.files() == tuple(sorted(shown))
         assert [path for path in (*shown, *hidden) if workspace.may_read(path)] == hidden

@@ -19,7 +19,7 @@ from code_commit_workspace.process.hard_links import linked_elsewhere
 from code_commit_workspace.process.integrity import IntegrityCheck
 from code_commit_workspace.transaction.apply import apply
 
-HOME = "agent-config/.code-commit"
+HOME = "agent-config/.workspace"
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_what_cannot_be_read_is_told_or_left_out(closed):
             "file": None,
             "open/below": b"old",
         }
-    with Workspace.open(closed, writes=True) as workspace:
+    with Workspace.open(closed, writes=True, private_folder="agent-config") as workspace:
         commit = workspace.checkpoints.take("run", "start")
         assert set(workspace.checkpoints.listing(commit)) == {"build.sh", "open/below"}
 
@@ -115,7 +115,7 @@ def test_a_file_of_another_user_is_in_a_checkpoint_if_it_can_be_read(root, reque
             (root / name).chmod(mode)
             os.chown(root / name, 12345, 12345)
     request.getfixturevalue("no_privileges")
-    with Workspace.open(root, writes=True) as workspace:
+    with Workspace.open(root, writes=True, private_folder="agent-config") as workspace:
         commit = workspace.checkpoints.take("run", "start")
         names = {"build.sh", "closed/below", "file", *(["open/below"] if os.geteuid() else [])}
         assert set(workspace.checkpoints.listing(commit)) == names
@@ -126,10 +126,10 @@ def test_a_file_of_another_user_is_in_a_checkpoint_if_it_can_be_read(root, reque
     [
         (
             "agent-config",
-            r"the state folder .*/\.code-commit cannot be used: Permission denied",
+            r"the state folder .*/\.workspace cannot be used: Permission denied",
             "must be writable",
         ),
-        (HOME, r"the lock .*/\.code-commit/lock cannot be opened: Permission denied", ""),
+        (HOME, r"the lock .*/\.workspace/lock cannot be opened: Permission denied", ""),
         (
             f"{HOME}/journal",
             r"the journal .*/journal cannot be used: Permission denied",
@@ -144,7 +144,7 @@ def test_a_state_folder_that_cannot_be_used_is_named(root, no_privileges, folder
     Git(root).require_repository()  # which is kept open
     before = len(os.listdir("/dev/fd"))  # noqa: PTH208 - numbers
     with pytest.raises(NotReady, match=told) as error:
-        Workspace.open(root, writes=True)
+        Workspace.open(root, writes=True, private_folder="agent-config")
     assert hint in error.value.hint
     assert len(os.listdir("/dev/fd")) <= before  # noqa: PTH208 - numbers
 
@@ -156,11 +156,15 @@ def test_a_private_repository_that_cannot_be_replaced_is_named(tmp_path, no_priv
             with pytest.raises(
                 NotReady, match=r"no-repository\.git cannot be replaced: Permission denied"
             ) as caught:
-                Workspace.open(tmp_path, writes=True, repository="private")
+                Workspace.open(
+                    tmp_path, writes=True, private_folder="agent-config", repository="private"
+                )
             assert caught.value.hint == "remove it"
             (tmp_path / HOME).chmod(0o700)
         else:
-            Workspace.open(tmp_path, writes=True, repository="private").close()
+            Workspace.open(
+                tmp_path, writes=True, private_folder="agent-config", repository="private"
+            ).close()
 
 
 def test_what_cannot_be_read_is_compared_as_far_as_possible(closed):
@@ -169,7 +173,7 @@ def test_what_cannot_be_read_is_compared_as_far_as_possible(closed):
     for path in paths:
         (closed / path).parent.mkdir()
     (closed / "build.sh").chmod(0)
-    check = IntegrityCheck(closed)
+    check = IntegrityCheck(closed, state_folder=HOME)
     before = check.seal()
     assert check.altered(before) == ()
     (closed / "build.sh").unlink()

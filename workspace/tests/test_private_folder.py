@@ -53,7 +53,7 @@ def track(root: Path, path: str, mode: str = "100644") -> None:
 
 def refused(root: Path) -> str:
     with pytest.raises(NotReady) as caught:
-        check_private_folder(root)
+        check_private_folder(root, "agent-config")
     hints = {
         "git tracks": "check the file; if it is yours, run `git rm --cached ",
         "git cannot check": "fix the repository, then run again",
@@ -65,10 +65,10 @@ def refused(root: Path) -> str:
 
 
 def test_a_folder_of_the_users_own_is_accepted(root):
-    check_private_folder(root)
+    check_private_folder(root, "agent-config")
     (root / NAME).mkdir()
     (root / NAME / "config.toml").write_text("")
-    check_private_folder(root)
+    check_private_folder(root, "agent-config")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_every_spelling_that_a_file_system_may_fold_counts(root, path):
 )
 def test_other_names_do_not(root, path):
     track(root, path)
-    check_private_folder(root)
+    check_private_folder(root, "agent-config")
 
 
 @pytest.mark.parametrize("mode", ["100755", "120000", "160000"])
@@ -163,7 +163,7 @@ def test_a_folder_outside_of_a_sparse_checkout_counts(root):
 def test_a_repository_around_the_projects_own_counts(tmp_path, root):
     git(tmp_path, "init", "-q")
     git(tmp_path, "commit", "-q", "--allow-empty", "-m", "around")
-    check_private_folder(root)
+    check_private_folder(root, "agent-config")
     track(tmp_path, f"project/{NAME}/config.toml")
     assert "git tracks" in refused(root)
 
@@ -173,7 +173,7 @@ def test_a_project_below_the_top_has_its_own_folder(root):
     below.mkdir()
     (below / ".gitignore").write_text(f"/{NAME}\n")
     track(root, f"{NAME}/x")
-    check_private_folder(below)
+    check_private_folder(below, "agent-config")
     track(root, f"below/{NAME}/x")
     assert "git tracks" in refused(below)
 
@@ -185,7 +185,7 @@ def test_a_submodule_and_a_linked_work_tree_are_projects(tmp_path, root):
     git(around, "submodule", "add", "-q", str(root), "inside")
     git(root, "worktree", "add", "-q", str(tmp_path / "linked"))
     for project in (around / "inside", tmp_path / "linked"):
-        check_private_folder(project)
+        check_private_folder(project, "agent-config")
         track(project, f"{NAME}/x")
         assert "git tracks" in refused(project)
 
@@ -215,7 +215,7 @@ def test_a_broken_git_file_counts(root, content):
     (root / ".git").write_text(content)
     assert "git cannot check" in refused(root)
     (root / ".git").write_text("gitdir: ../moved.git\n")
-    check_private_folder(root)
+    check_private_folder(root, "agent-config")
 
 
 def test_a_repository_that_looks_like_its_own_git_folder_counts(root):
@@ -239,4 +239,4 @@ def test_the_environment_hides_nothing(root, tmp_path, monkeypatch):
 
 def test_no_repository_brings_nothing(tmp_path):
     (tmp_path / ".gitignore").write_text(f"/{NAME}\n")
-    check_private_folder(tmp_path)
+    check_private_folder(tmp_path, "agent-config")

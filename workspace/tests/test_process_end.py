@@ -126,7 +126,12 @@ def mode(request):
 @pytest.fixture
 def run(mode, tmp_path, mark):
     (tmp_path / "project").mkdir()
-    runner = ProcessRunner(tmp_path / "project", SandboxSettings(mode), redactor=Redactor())
+    runner = ProcessRunner(
+        tmp_path / "project",
+        SandboxSettings(mode),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
 
     def run(script, timeout=MINUTE):
         return runner.run(
@@ -155,7 +160,12 @@ def test_nothing_survives_a_build_that_kills_its_parent(run, mode, mark, before)
 def test_a_supervisor_that_hangs_is_ended_and_so_is_the_command(tmp_path, mark, monkeypatch):
     monkeypatch.setattr("code_commit_workspace.process.launch._PATIENCE", 0.1)
     (tmp_path / "project").mkdir()
-    runner = ProcessRunner(tmp_path / "project", SandboxSettings("off"), redactor=Redactor())
+    runner = ProcessRunner(
+        tmp_path / "project",
+        SandboxSettings("off"),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
     script = (
         f"kill -STOP $(cut -d' ' -f4 /proc/$PPID/stat); echo stopped; exec -a {mark} sleep 1000"
     )
@@ -178,7 +188,12 @@ def test_no_process_sees_another_one_die(tmp_path, mark):
     this test fails only sometimes.
     """
     (tmp_path / "project").mkdir()
-    runner = ProcessRunner(tmp_path / "project", SandboxSettings("off"), redactor=Redactor())
+    runner = ProcessRunner(
+        tmp_path / "project",
+        SandboxSettings("off"),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
     result = runner.run(
         ["bash", "-c", GUARDS.replace("MARK", mark)], log=tmp_path / "log", timeout=MINUTE
     )
@@ -220,7 +235,12 @@ def test_output_that_never_ends_ends_with_the_time_limit(run):
 
 def test_processes_run_concurrently_leave_each_other_alone(run, mode, tmp_path):
     """Each waits for the other: this fails if ending one kills the other's children."""
-    second_runner = ProcessRunner(tmp_path / "project", SandboxSettings(mode), redactor=Redactor())
+    second_runner = ProcessRunner(
+        tmp_path / "project",
+        SandboxSettings(mode),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
     os.mkfifo(tmp_path / "project" / "pipe")
     results = []
     long = threading.Thread(
@@ -255,7 +275,7 @@ HOST = """
     STOP.listen(os._exit)
     STOP.begin_work()
     root, mode, script = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    runner = ProcessRunner(root / "project", SandboxSettings(mode), redactor=Redactor())
+    runner = ProcessRunner(root / "project", SandboxSettings(mode), state_folder="agent-config/.code-commit", redactor=Redactor())
     print("ready", flush=True)
     try:
         runner.run(["bash", "-c", script], log=root / "log", timeout=600.0)
@@ -320,7 +340,12 @@ class _InterruptingRedactor(Redactor):
 
 def test_ctrl_c_loses_no_output_that_was_read(tmp_path, monkeypatch):
     monkeypatch.setattr(STOP, "is_set", False)  # and again after the test
-    runner = ProcessRunner(tmp_path, SandboxSettings("off"), redactor=_InterruptingRedactor())
+    runner = ProcessRunner(
+        tmp_path,
+        SandboxSettings("off"),
+        state_folder="agent-config/.code-commit",
+        redactor=_InterruptingRedactor(),
+    )
 
     with pytest.raises(Interrupted):
         runner.run(
@@ -342,7 +367,12 @@ def test_ctrl_c_at_the_start_ends_the_process_and_keeps_its_output(tmp_path, mar
 
     monkeypatch.setattr(STOP, "is_set", False)  # and again after the test
     monkeypatch.setattr("code_commit_workspace.process.runner.Process", interrupted)
-    runner = ProcessRunner(tmp_path, SandboxSettings("off"), redactor=Redactor())
+    runner = ProcessRunner(
+        tmp_path,
+        SandboxSettings("off"),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
 
     with pytest.raises(Interrupted):
         runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=MINUTE)
@@ -370,7 +400,12 @@ def test_nothing_of_the_trial_of_the_sandbox_survives_the_host(tmp_path, mark, m
     bubblewrap.write_text(f"#!/bin/bash\n{waiting} &\nwait\n")
     bubblewrap.chmod(0o755)
     monkeypatch.setenv("PATH", f"{bubblewrap.parent}:{os.environ['PATH']}")
-    runner = ProcessRunner(tmp_path / "project", SandboxSettings("require"), redactor=Redactor())
+    runner = ProcessRunner(
+        tmp_path / "project",
+        SandboxSettings("require"),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
     host = multiprocessing.get_context("fork").Process(target=lambda: runner.sandbox_in_use)
     host.start()
     assert (tmp_path / "up").read_text() == "up\n"

@@ -17,6 +17,8 @@ from code_commit_workspace.process.integrity import IntegrityCheck
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import SandboxSettings
 
+STATE = "agent-config/.code-commit"
+
 MINUTE = 60.0
 CACHE = "mkdir -p {0}; echo '*' > {0}/.gitignore; echo Signature: 8a477f597d28d172789f06886806bc55 > {0}/CACHEDIR.TAG"
 
@@ -38,7 +40,7 @@ def project(tmp_path):
         ".git/hooks/pre-commit.sample": "exit 0\n",
         ".git/info/exclude": "# none\n",
         "agent-config/query.txt": "do it\n",
-        "agent-config/.code-commit/state/plan": "1\n",
+        f"{STATE}/state/plan": "1\n",
         "logs/old/run.json": "{}",
         "node_modules/left-pad/.gitignore": "*.log\n",
     }.items():
@@ -53,7 +55,9 @@ def _ignored(folders):
 
 @pytest.fixture
 def tampered(project):
-    check = IntegrityCheck(project, ignored=_ignored, not_searched=["logs", "target"])
+    check = IntegrityCheck(
+        project, state_folder=STATE, ignored=_ignored, not_searched=["logs", "target"]
+    )
 
     def tampered(script):
         before = check.seal()
@@ -67,6 +71,7 @@ def test_a_build_that_changed_what_checks_it_did_not_pass(project, tmp_path):
     runner = ProcessRunner(
         project,
         SandboxSettings("off"),
+        state_folder=STATE,
         redactor=Redactor(),
         ignored=_ignored,
         not_searched=["logs", "target"],
@@ -196,7 +201,7 @@ def test_a_large_file_is_compared_without_being_read(project, monkeypatch):
     with rollup.open("wb") as file:
         file.truncate(200 * 1024 * 1024)
     times = rollup.stat()
-    check = IntegrityCheck(project)
+    check = IntegrityCheck(project, state_folder=STATE)
     before = check.seal()
     assert check.altered(before) == ()
 
@@ -208,7 +213,7 @@ def test_a_large_file_is_compared_without_being_read(project, monkeypatch):
 
 
 def test_state_that_no_process_can_reach_is_not_looked_at(project):
-    check = IntegrityCheck(project, state_hidden=True)
+    check = IntegrityCheck(project, state_folder=STATE, state_hidden=True)
     before = check.seal()
     (project / "agent-config/.code-commit/state/plan").write_text("the host's own doing")
 
@@ -218,7 +223,7 @@ def test_state_that_no_process_can_reach_is_not_looked_at(project):
 def test_git_folders_elsewhere_are_checked_too(project, tmp_path):
     worktree = tmp_path / "top" / ".git" / "worktrees" / "w"
     (worktree / "info").mkdir(parents=True)
-    check = IntegrityCheck(project, git_folders=[worktree])
+    check = IntegrityCheck(project, state_folder=STATE, git_folders=[worktree])
     before = check.seal()
     (worktree / "config.worktree").write_text("x")
     (worktree / "index").write_text("x")
@@ -230,7 +235,7 @@ def test_every_rule_counts_when_git_fails(project):
     def broken(folders):
         raise RuntimeError("git: bad config")
 
-    check = IntegrityCheck(project, ignored=broken)
+    check = IntegrityCheck(project, state_folder=STATE, ignored=broken)
     before = check.seal()
     (project / "sub/.gitignore").write_text("!*")
 
@@ -246,7 +251,7 @@ def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
         folders_listed.extend(folders)
         return _ignored(folders)
 
-    sealed = IntegrityCheck(project, ignored=ignored).seal()
+    sealed = IntegrityCheck(project, state_folder=STATE, ignored=ignored).seal()
 
     assert not [
         folder for folder in sealed.files.folders if "deep" in folder and "node_modules" in folder
@@ -259,7 +264,9 @@ def test_set_uid_files_are_searched_where_a_process_can_write(project):
     script = "for d in src logs new; do mkdir -p $d; cp /bin/true $d/t; chmod u+s $d/t; done"
     named: list[tuple[str, ...]] = []
     for unreachable in (["logs", "new"], None):
-        check = IntegrityCheck(project, not_searched=["logs"], unreachable=unreachable)
+        check = IntegrityCheck(
+            project, state_folder=STATE, not_searched=["logs"], unreachable=unreachable
+        )
         before = check.seal()
         subprocess.run(["bash", "-e", "-c", script], cwd=project, check=True)
         named.append(check.altered(before))
@@ -275,7 +282,7 @@ def test_folders_are_read_again_after_a_change_alone(project, monkeypatch):
         return read_folder(folder)
 
     monkeypatch.setattr(folders, "_read", recording)
-    check = IntegrityCheck(project, ignored=_ignored, not_searched=["logs"])
+    check = IntegrityCheck(project, state_folder=STATE, ignored=_ignored, not_searched=["logs"])
     check.seal()
     first = list(read)
     check.seal()

@@ -40,6 +40,7 @@ def runner(request, project):
         SandboxSettings(
             mode, secret_variables=frozenset({"GEMINI_API_KEY"}), secret_prefixes=("CODE_COMMIT_",)
         ),
+        state_folder="agent-config/.code-commit",
         redactor=Redactor([KEY]),
     )
 
@@ -98,7 +99,10 @@ def test_output_is_kept_as_bytes(run):
 
 def test_much_output_needs_little_memory(project, tmp_path):
     runner = ProcessRunner(
-        project, SandboxSettings("off", log_limit=6_000_000), redactor=Redactor([KEY])
+        project,
+        SandboxSettings("off", log_limit=6_000_000),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor([KEY]),
     )
     script = "yes $(printf %099d 0 | tr 0 .) | head -c 14000000; head -c 1000000 /dev/zero >&2"
     tracemalloc.start()
@@ -211,7 +215,9 @@ def test_a_project_reached_through_a_link(project, tmp_path, runner):
     link = tmp_path / "link"
     link.symlink_to(project)
     (project / "build.sh").write_text("pwd -P; echo x > new")
-    linked = ProcessRunner(link, runner._settings, redactor=Redactor())
+    linked = ProcessRunner(
+        link, runner._settings, state_folder="agent-config/.code-commit", redactor=Redactor()
+    )
 
     result = linked.run(["bash", "build.sh"], log=tmp_path / "log", timeout=MINUTE)
 
@@ -222,7 +228,9 @@ def test_a_project_reached_through_a_link(project, tmp_path, runner):
 def test_a_name_that_is_not_utf8(tmp_path, runner):
     root = tmp_path / os.fsdecode(b"pro\xffject")
     root.mkdir()
-    odd = ProcessRunner(root, runner._settings, redactor=Redactor())
+    odd = ProcessRunner(
+        root, runner._settings, state_folder="agent-config/.code-commit", redactor=Redactor()
+    )
 
     result = odd.run(["bash", "-c", "pwd", "\udcff"], log=tmp_path / "log", timeout=MINUTE)
 
@@ -230,7 +238,12 @@ def test_a_name_that_is_not_utf8(tmp_path, runner):
 
 
 def test_an_output_limit_is_a_setting(project, tmp_path):
-    small = ProcessRunner(project, SandboxSettings("off", output_limit=10), redactor=Redactor())
+    small = ProcessRunner(
+        project,
+        SandboxSettings("off", output_limit=10),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
 
     result = small.run(
         ["bash", "-c", "printf 0123456789abcdef"], log=tmp_path / "log", timeout=MINUTE
@@ -306,7 +319,12 @@ def test_no_handles_are_left_open(run, runner, tmp_path):
 )
 def test_where_bubblewrap_is_missing(project, monkeypatch, mode, network, answer):
     monkeypatch.setenv("PATH", str(project.parent))
-    runner = ProcessRunner(project, SandboxSettings(mode, network=network), redactor=Redactor())
+    runner = ProcessRunner(
+        project,
+        SandboxSettings(mode, network=network),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
     if answer == "off":
         runner.look_ahead()
         assert runner.sandbox_in_use == "off"
@@ -319,7 +337,12 @@ def test_where_bubblewrap_is_missing(project, monkeypatch, mode, network, answer
 
 def test_commands_of_a_models_choosing_need_the_sandbox(project, monkeypatch, tmp_path):
     monkeypatch.setattr(Sandbox, "why_not", lambda _: "not here")
-    runner = ProcessRunner(project, SandboxSettings("auto"), redactor=Redactor())
+    runner = ProcessRunner(
+        project,
+        SandboxSettings("auto"),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
     with pytest.raises(
         NotReady, match="commands that a model chooses only run in the sandbox: not here"
     ):

@@ -69,6 +69,7 @@ def run(bubblewrap, project, tmp_path):
         runner = ProcessRunner(
             project,
             SandboxSettings("require", read_only=("logs",), **settings),
+            state_folder="agent-config/.code-commit",
             redactor=Redactor(),
             protected=protected,
         )
@@ -256,7 +257,9 @@ def test_a_link_that_would_hide_the_project_itself_is_refused(run, project, tmp_
 
 
 def test_without_bubblewrap_auto_says_off(no_bubblewrap, project, tmp_path):
-    runner = ProcessRunner(project, SandboxSettings(), redactor=Redactor())
+    runner = ProcessRunner(
+        project, SandboxSettings(), state_folder="agent-config/.code-commit", redactor=Redactor()
+    )
 
     assert runner.sandbox_in_use == "off"
     result = runner.run(["bash", "build.sh"], log=tmp_path / "log", timeout=MINUTE)
@@ -265,7 +268,12 @@ def test_without_bubblewrap_auto_says_off(no_bubblewrap, project, tmp_path):
 
 
 def test_without_bubblewrap_require_does_not_run(no_bubblewrap, project, tmp_path):
-    runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
+    runner = ProcessRunner(
+        project,
+        SandboxSettings("require"),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
 
     with pytest.raises(NotReady, match="No permissions to create a new namespace") as refused:
         runner.run(["touch", "ran"], log=tmp_path / "log", timeout=MINUTE)
@@ -278,7 +286,12 @@ def test_without_bubblewrap_require_does_not_run(no_bubblewrap, project, tmp_pat
 def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(
     no_bubblewrap, project, tmp_path, mode, runs
 ):
-    runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())
+    runner = ProcessRunner(
+        project,
+        SandboxSettings(mode),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
 
     def execute():
         return runner.run(["true"], log=tmp_path / "log", timeout=MINUTE, isolation_required=True)
@@ -298,9 +311,12 @@ def test_commands_of_the_models_choosing_need_isolation_or_a_clear_word(
 
 def test_a_network_that_cannot_be_turned_off_is_no_secret(no_bubblewrap, project, tmp_path):
     with pytest.raises(NotReady, match="network") as caught:
-        ProcessRunner(project, SandboxSettings(network=False), redactor=Redactor()).run(
-            ["true"], log=tmp_path / "log", timeout=MINUTE
-        )
+        ProcessRunner(
+            project,
+            SandboxSettings(network=False),
+            state_folder="agent-config/.code-commit",
+            redactor=Redactor(),
+        ).run(["true"], log=tmp_path / "log", timeout=MINUTE)
     assert (
         caught.value.hint == "install bubblewrap, set sandbox.network = true, or pass --sandbox off"
     )
@@ -316,14 +332,24 @@ def test_there_is_no_sandbox_for_other_systems(monkeypatch, project):
     monkeypatch.setattr(sys, "platform", "darwin")
 
     with pytest.raises(NotReady, match="no sandbox: bubblewrap needs Linux"):
-        ProcessRunner(project, SandboxSettings("require"), redactor=Redactor()).look_ahead()
+        ProcessRunner(
+            project,
+            SandboxSettings("require"),
+            state_folder="agent-config/.code-commit",
+            redactor=Redactor(),
+        ).look_ahead()
 
 
 def test_bubblewrap_is_never_taken_from_the_project(bubblewrap, project, tmp_path, monkeypatch):
     """An active virtual environment in the project, for example: a build can write there."""
     (project / ".venv/bin").mkdir(parents=True)
     monkeypatch.setenv("PATH", f"{project / '.venv/bin'}{os.pathsep}{os.environ['PATH']}")
-    runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
+    runner = ProcessRunner(
+        project,
+        SandboxSettings("require"),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
     plant = "printf '#!/bin/sh\ntouch ran' > .venv/bin/bwrap; chmod +x .venv/bin/bwrap"
 
     assert runner.run(["bash", "-c", plant], log=tmp_path / "log", timeout=MINUTE).passed
@@ -337,7 +363,12 @@ def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(
     monkeypatch.setattr(
         Sandbox, "wrapper", lambda _: [shutil.which("bwrap"), "--bind", "/no/such/place", "/"]
     )
-    runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
+    runner = ProcessRunner(
+        project,
+        SandboxSettings("require"),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
 
     with pytest.raises(NotReady, match=r"could not be set up.*no/such/place") as caught:
         runner.run(["true"], log=tmp_path / "log", timeout=MINUTE)
@@ -347,7 +378,12 @@ def test_a_sandbox_that_cannot_be_set_up_is_no_failed_build(
 
 
 def test_many_runs_at_once(bubblewrap, project, tmp_path):
-    runner = ProcessRunner(project, SandboxSettings("require"), redactor=Redactor())
+    runner = ProcessRunner(
+        project,
+        SandboxSettings("require"),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
     results = []
 
     def run(number):
@@ -408,7 +444,12 @@ def test_a_machine_whose_calls_are_not_filtered_is_named(bubblewrap, project, mo
     )
     monkeypatch.setattr("code_commit_workspace.process.launch.filter_here", bytes)
     runners = [
-        ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())
+        ProcessRunner(
+            project,
+            SandboxSettings(mode),
+            state_folder="agent-config/.code-commit",
+            redactor=Redactor(),
+        )
         for mode in ("auto", "require")
     ]
 

@@ -23,7 +23,9 @@ def root(small_project):
 @pytest.fixture(params=["auto", "off"])
 def talking(request, root):
     settings = SandboxSettings(mode=request.param, secret_variables=frozenset({"HIDDEN"}))
-    with Workspace.open(root, writes=True, sandbox=settings, redactor=Redactor([KEY])) as workspace:
+    with Workspace.open(
+        root, writes=True, private_folder="agent-config", sandbox=settings, redactor=Redactor([KEY])
+    ) as workspace:
         yield workspace
 
 

@@ -21,7 +21,9 @@ BAD = [Change("a", b"other\n"), Change("c", b"c")]
 @pytest.fixture
 def workspace(small_project, monkeypatch):
     monkeypatch.chdir(small_project)
-    with Workspace.open(Path(), writes=True, sandbox=OFF) as workspace:
+    with Workspace.open(
+        Path(), writes=True, private_folder="agent-config", sandbox=OFF
+    ) as workspace:
         yield workspace
 
 
@@ -63,7 +65,13 @@ def test_the_build_script_is_protected_unless_the_caller_allows_it(workspace, sm
     with pytest.raises(ChangeSetRefused, match=r"build\.sh"):
         attempt(workspace, [Change("build.sh", b"exit 0\n")])
     workspace.close()
-    allowed = Workspace.open(small_project, writes=True, sandbox=OFF, may_change_build_script=True)
+    allowed = Workspace.open(
+        small_project,
+        writes=True,
+        private_folder="agent-config",
+        sandbox=OFF,
+        may_change_build_script=True,
+    )
     with allowed:
         attempt(allowed, [Change("build.sh", b"exit 0\n")])
     assert content("build.sh") == "exit 0\n"
@@ -71,7 +79,7 @@ def test_the_build_script_is_protected_unless_the_caller_allows_it(workspace, sm
 
 def test_a_workspace_for_reading_has_no_trial(small_project):
     with (
-        Workspace.open(small_project, writes=False) as workspace,
+        Workspace.open(small_project, writes=False, private_folder="agent-config") as workspace,
         pytest.raises(NotReady, match="reading only"),
         workspace.trial("tool"),
     ):

@@ -36,7 +36,7 @@ def git(root, *arguments):
 
 
 def test_a_change_is_checked_applied_built_and_taken_back(root, tmp_path):
-    with Workspace.open(root, writes=True, sandbox=OFF) as workspace:
+    with Workspace.open(root, writes=True, private_folder="agent-config", sandbox=OFF) as workspace:
         changes = [Change("./a", b"new"), Change("b", None)]
         assert workspace.check(changes) == ()
         assert "-old" in workspace.diff(changes)
@@ -60,7 +60,9 @@ def test_a_change_that_is_refused_changes_nothing(root):
                 if change.path == "b"
             ]
 
-    with Workspace.open(root, writes=True, protected=[Protected("build.sh")]) as workspace:
+    with Workspace.open(
+        root, writes=True, private_folder="agent-config", protected=[Protected("build.sh")]
+    ) as workspace:
         for path in (".git/config", "build.sh", "../a", "agent-config/x"):
             with pytest.raises(ChangeSetRefused, match="refused"):
                 workspace.apply([Change("a", b"new"), Change(path, b"")])
@@ -92,7 +94,7 @@ def test_where_no_sandbox_works_it_is_told_once(root, tmp_path, monkeypatch):
     for name in ("git", "bash", "grep"):
         (tmp_path / "bin" / name).symlink_to(shutil.which(name))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    with Workspace.open(root, writes=False) as workspace:
+    with Workspace.open(root, writes=False, private_folder="agent-config") as workspace:
         workspace.look_ahead()
         assert workspace.sandbox_warning().startswith(
             "no sandbox: bubblewrap (bwrap) is not installed; builds and"
@@ -115,7 +117,9 @@ def test_where_no_sandbox_works_it_is_told_once(root, tmp_path, monkeypatch):
                 == "install bubblewrap, or pass --sandbox off to run them with your rights"
             )
         assert not (tmp_path / "no").exists()
-    with Workspace.open(root, writes=False, sandbox=SandboxSettings(mode="require")) as workspace:
+    with Workspace.open(
+        root, writes=False, private_folder="agent-config", sandbox=SandboxSettings(mode="require")
+    ) as workspace:
         with pytest.raises(NotReady, match="not installed") as caught:
             workspace.look_ahead()
         assert caught.value.hint == "install bubblewrap, or pass --sandbox auto or off"
@@ -129,7 +133,9 @@ def test_what_checks_a_project_in_a_larger_repository_lies_above_it(root, tmp_pa
     )
     for name in ("sub/.gitignore", "sub/a"):
         (root / name).touch()
-    with Workspace.open(root / "sub/deep", writes=True, sandbox=OFF) as workspace:
+    with Workspace.open(
+        root / "sub/deep", writes=True, private_folder="agent-config", sandbox=OFF
+    ) as workspace:
         tampered = workspace.run_build(log=tmp_path / "log", timeout=60).tampered
     assert tampered == tuple(
         str(root / name) for name in (".git/config", ".gitignore", "sub/.gitignore")
@@ -140,7 +146,11 @@ def test_a_build_needs_no_repository(tmp_path):
     (tmp_path / "p").mkdir()
     (tmp_path / "p/build.sh").write_text("echo made\n")
     with Workspace.open(
-        tmp_path / "p", writes=False, repository="optional", sandbox=OFF
+        tmp_path / "p",
+        writes=False,
+        private_folder="agent-config",
+        repository="optional",
+        sandbox=OFF,
     ) as workspace:
         assert workspace.run_build(log=tmp_path / "log", timeout=60).output == b"made\n"
         with pytest.raises(NotReady, match="is not in a git repository") as caught:
@@ -150,14 +160,14 @@ def test_a_build_needs_no_repository(tmp_path):
 
 def test_what_is_left_out_of_the_files_has_a_reason(root):
     (root / "link").symlink_to("a")
-    with Workspace.open(root, writes=False) as workspace:
+    with Workspace.open(root, writes=False, private_folder="agent-config") as workspace:
         files, refused = workspace.select(["!b", "a", "link", "build.sh"], among=workspace.listed())
     assert (files, list(refused)) == (("a", "build.sh"), ["link"])
     assert str(refused["link"]) == "link: It is a symbolic link; only regular files can be read."
 
 
 def test_a_log_in_the_state_folder_is_not_the_work_of_the_process(root):
-    with Workspace.open(root, writes=True, sandbox=OFF) as workspace:
+    with Workspace.open(root, writes=True, private_folder="agent-config", sandbox=OFF) as workspace:
         log = workspace.state("example") / "build.txt"
         second_file = workspace.state("example") / "other.txt"
 

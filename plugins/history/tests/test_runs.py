@@ -17,7 +17,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from code_commit.plugin_api import Interrupted, NotReady, Stop
+from code_commit.plugin_api import PRIVATE_FOLDER, Interrupted, NotReady, Stop
+from code_commit.plugin_api.private_folder import STATE_FOLDER
 from code_commit_history.changes import steps_of
 from code_commit_history.past_runs import read_run
 from code_commit_history.runs.pruning import prune
@@ -352,7 +353,7 @@ def test_prune_keeps_a_run_that_a_workflow_continues(runs, named):
     flags = ("--query", "Change it.")
     answers = [runs.replaced("a.txt", f"good {number}\n") for number in (1, 2)]
     names = [runs.run(answer, arguments=flags)[1] for answer in answers]
-    with Workspace.open(runs.project.root, writes=True) as workspace:
+    with workspace_of(runs.project.root) as workspace:
         commit = workspace.checkpoints.of_run(names[0])[0][1]
     state = {"run": names[0]} if named == "run" else {"checkpoints": [commit]}
     runs.project.write({"agent-config/.code-commit/state/planner/chat.json": json.dumps(state)})
@@ -369,21 +370,27 @@ def test_retention_deletes_old_runs_at_the_end_of_a_run(runs, limit):
         runs.run(runs.replaced("a.txt", f"good {number}\n"), arguments=flags)[1]
         for number in (1, 2)
     ]
-    with Workspace.open(runs.project.root, writes=True) as workspace:
+    with workspace_of(runs.project.root) as workspace:
         assert workspace.checkpoints.runs() == names
     runs.project.write({"agent-config/config.toml": f"retention = {{ {limit} }}\n"})
     finished, latest = runs.run(runs.replaced("a.txt", "good 3\n"), arguments=flags)
     assert finished.exit_code == 0
     assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == [latest]
-    with Workspace.open(runs.project.root, writes=True) as workspace:
+    with workspace_of(runs.project.root) as workspace:
         assert workspace.checkpoints.runs() == [latest]
     assert runs.command("undo").exit_code == 0
     assert runs.project.read("a.txt") == "good 2\n"
 
 
+def workspace_of(root):
+    return Workspace.open(
+        root, writes=True, private_folder=PRIVATE_FOLDER, state_folder=STATE_FOLDER
+    )
+
+
 def host_of(root):
     """Return a host whose workspace is not locked."""
-    workspace = Workspace.open(root, writes=True)
+    workspace = workspace_of(root)
     return SimpleNamespace(root=root, workspace=lambda **_: workspace)
 
 

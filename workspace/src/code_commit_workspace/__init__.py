@@ -2,7 +2,7 @@
 
 from code_commit_workspace import Change, Workspace
 
-with Workspace.open(root, writes=True) as workspace:
+with Workspace.open(root, writes=True, private_folder=".my-tool") as workspace:
     workspace.apply([Change("greeting.txt", b"hello\\n")])
 """
 

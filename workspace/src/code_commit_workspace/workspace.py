@@ -1,6 +1,6 @@
 """The `Workspace`: the only way to read, change or run anything in a project folder.
 
-with Workspace.open(root, writes=True) as workspace:
+with Workspace.open(root, writes=True, private_folder=".my-tool") as workspace:
     with workspace.trial("my-tool") as trial:
         trial.apply(changes)
         if trial.build(timeout=600).passed:
@@ -23,12 +23,7 @@ from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.records import CheckpointLimits, Protected, SandboxSettings
-from code_commit_workspace.transaction.home import (
-    CHECKPOINTS,
-    PRIVATE_FOLDER,
-    STATE_FOLDER,
-    make_state_folder,
-)
+from code_commit_workspace.transaction.home import CHECKPOINTS, make_state_folder
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import recover
 
@@ -44,6 +39,7 @@ if TYPE_CHECKING:
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
     from code_commit_workspace.trial import WorkspaceTrial
 
+_STATE_FOLDER = ".workspace"  # the default name, in the private folder
 _ENDS_WITHIN = 2.0  # seconds for another thread to notice the end of its process
 
 Rules = Sequence[tuple[str, "PathRule"]]
@@ -86,9 +82,9 @@ class Workspace:
         root: Path,
         *,
         writes: bool,
+        private_folder: str,
+        state_folder: str | None = None,
         repository: Repository = "required",
-        private_folder: str = PRIVATE_FOLDER,
-        state_folder: str = STATE_FOLDER,
         build_script: str = "build.sh",
         may_change_build_script: bool = False,
         protected: Iterable[Protected] = (),
@@ -102,7 +98,8 @@ class Workspace:
         With `writes`, hold the project's lock until the workspace is closed. Otherwise, never hold
         it, but do not open while another run is changing files.
 
-        No process and no model may see the `private_folder`; `state_folder` is directly in it. No
+        No process and no model may see the `private_folder`. The `state_folder`, directly in it,
+        has the journal and the checkpoints; without it, `.workspace` in the private folder. No
         change may touch the names `protected`, nor the build script unless you allow it, and no
         change set may have more than `max_files`.
         `checkpoint_limits` is called if there are large files.
@@ -121,6 +118,7 @@ class Workspace:
 
         STOP.check()
         root = root.absolute()
+        state_folder = state_folder or f"{private_folder}/{_STATE_FOLDER}"
         home = home_of(root, private_folder, state_folder)
         require_open_files()
         sandbox = sandbox or SandboxSettings()
@@ -301,7 +299,7 @@ class Workspace:
         return unified_diff(self.project, changes, self.git.writable, most=most)
 
     @staticmethod
-    def checkpoint_bytes(root: Path, state_folder: str = STATE_FOLDER) -> int:
+    def checkpoint_bytes(root: Path, state_folder: str) -> int:
         """Return how many bytes all checkpoints of the project at `root` take."""
         from code_commit_workspace.files.folder_size import folder_size
 
@@ -349,7 +347,6 @@ class Workspace:
             self.root,
             self.sandbox,
             redactor=self.redactor,
-            private_folder=self.private_folder,
             state_folder=str(self.state_folder.relative_to(self.root)),
             build_script=self.build_script,
             protected=checked_outside(self.git),

@@ -161,7 +161,7 @@ def test_the_trees_of_incomplete_checkpoints_are_never_known_as_green(root, smal
 def test_a_response_cannot_change_what_undo_could_not_bring_back(root: Path) -> None:
     grow(root / "huge.bin", TERABYTE)
     (root / "a.txt").write_text("old")
-    with Workspace.open(root, writes=True) as workspace:
+    with Workspace.open(root, writes=True, private_folder="agent-config") as workspace:
         changes = [Change("huge.bin", b"new"), Change("a.txt", b"new")]
         (refusal,) = workspace.check(changes)
         assert (refusal.path, refusal.rule, refusal.then) == ("huge.bin", "unsaved", "repair")

@@ -187,7 +187,9 @@ def test_refusals_stand_in_the_order_of_the_changes(guard, root):
 def test_everything_that_takes_a_path_ignores_a_leading_dot_slash(root, path):
     put(root, "d/a")
     (root / "d/a").chmod(0o755)
-    with Workspace.open(root, writes=True, repository="private") as workspace:
+    with Workspace.open(
+        root, writes=True, private_folder="agent-config", repository="private"
+    ) as workspace:
         assert (workspace.may_read(path), workspace.check(write(path))) == (None, ())
         assert (workspace.tree.read(path), workspace.tree.mode(path)) == (b"x\n", 0o755)
         assert list(workspace.tree.contents([path], 9)) == [(path, b"x\n")]

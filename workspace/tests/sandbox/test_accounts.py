@@ -29,7 +29,7 @@ from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.keys.redaction import Redactor
 
 root = Path(sys.argv[1])
-runner = ProcessRunner(root, SandboxSettings("require"), redactor=Redactor())
+runner = ProcessRunner(root, SandboxSettings("require"), state_folder="agent-config/.code-commit", redactor=Redactor())
 result = runner.run(["bash", "-c", sys.argv[2]], log=root.parent / "log", timeout=60.0)
 print(result.exit_code, result.tampered, result.output)
 runner.remove_private_folders()
@@ -52,7 +52,12 @@ def open_folder() -> Iterator[Path]:
 def test_a_project_that_holds_the_home_folder_is_refused(
     home: Path, mode: str, folder: str
 ) -> None:
-    runner = ProcessRunner(Path(folder).expanduser(), SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
+    runner = ProcessRunner(
+        Path(folder).expanduser(),
+        SandboxSettings(mode),  # type: ignore[arg-type]
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
 
     with pytest.raises(NotReady, match="the sandbox cannot protect it") as caught:
         runner.look_ahead()
@@ -84,7 +89,12 @@ def test_without_a_home_folder_no_process_starts(
     hint: str,
 ) -> None:
     monkeypatch.setenv("HOME", home_folder)
-    runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
+    runner = ProcessRunner(
+        project,
+        SandboxSettings(mode),  # type: ignore[arg-type]
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
 
     with pytest.raises(NotReady, match=f"no sandbox for {project}: {message}") as caught:
         runner.look_ahead()

@@ -222,7 +222,12 @@ def test_no_tree_switches_the_sandbox_off(
 def test_deep_repositories_are_named_as_unprotected(project: Path) -> None:
     repositories_below_deep_folders(project)
     for mode in ("auto", "require"):
-        runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
+        runner = ProcessRunner(
+            project,
+            SandboxSettings(mode),  # type: ignore[arg-type]
+            state_folder="agent-config/.code-commit",
+            redactor=Redactor(),
+        )
         try:
             if mode == "require":
                 with pytest.raises(
@@ -326,7 +331,7 @@ from code_commit_workspace.records import SandboxSettings
 from code_commit_workspace.keys.redaction import Redactor
 
 subprocess.run(["sh", "-ec", sys.argv[2]], check=True)
-runner = ProcessRunner(Path(sys.argv[1]), SandboxSettings("require"), redactor=Redactor())
+runner = ProcessRunner(Path(sys.argv[1]), SandboxSettings("require"), state_folder="agent-config/.code-commit", redactor=Redactor())
 result = runner.run(["bash", "-c", sys.argv[3]], log=Path(sys.argv[4]), timeout=60.0)
 print(result.exit_code, result.output.decode())
 runner.remove_private_folders()

@@ -66,7 +66,12 @@ def test_more_nested_repositories_than_can_be_protected(
 ) -> None:
     for number in range(count):
         (project / f"sub{number:03}/.git").mkdir(parents=True)
-    runner = ProcessRunner(project, SandboxSettings(mode), redactor=Redactor())  # type: ignore[arg-type]
+    runner = ProcessRunner(
+        project,
+        SandboxSettings(mode),  # type: ignore[arg-type]
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
     try:
         if count > 32 and mode == "require":
             with pytest.raises(

@@ -151,7 +151,12 @@ def test_bash_is_not_the_projects(
     (project / "bin/bash").chmod(0o755)
     monkeypatch.setenv("PATH", f"{project}/bin{os.pathsep}{os.environ['PATH']}")
 
-    off = ProcessRunner(project, SandboxSettings("off"), redactor=Redactor())
+    off = ProcessRunner(
+        project,
+        SandboxSettings("off"),
+        state_folder="agent-config/.code-commit",
+        redactor=Redactor(),
+    )
 
     assert run("echo own").output == b"own\n"
     assert (

@@ -29,6 +29,7 @@ from code_commit.plugin_api.errors import CodeCommitError, ExitCode, Interrupted
 from code_commit.plugin_api.finish_words import FINISH_WORDS
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.how_to_install import installation
+from code_commit.plugin_api.private_folder import PRIVATE_FOLDER, STATE_FOLDER
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import checked_result, import_code
 from code_commit.plugins.distributions import unusable_dependents
@@ -171,7 +172,7 @@ def check_git(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # n
 def check_ignore_line(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """Check that git keeps out of `agent-config`."""
     hint = INIT if "init" in host.registry.commands else ""
-    check_private_folder(host.root, hint=hint)
+    check_private_folder(host.root, PRIVATE_FOLDER, hint=hint)
     yield Check("ok", "git ignores /agent-config")
 
 
@@ -243,7 +244,13 @@ def check_sandbox(host: CommandHost, context: CheckContext) -> Iterator[Check]: 
         workspace = host.workspace(processes=True, repository="optional")
     except NotReady:
         # The settings are another check's: whether it works here does not depend on them.
-        workspace = Workspace.open(host.root, writes=False, repository="optional")
+        workspace = Workspace.open(
+            host.root,
+            writes=False,
+            private_folder=PRIVATE_FOLDER,
+            state_folder=STATE_FOLDER,
+            repository="optional",
+        )
     with workspace:
         used = workspace.sandbox_in_use
         data = {"mode": workspace.sandbox.mode, "used": used}

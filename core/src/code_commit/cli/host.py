@@ -19,6 +19,7 @@ from code_commit.cli.parser import Parser
 from code_commit.cli.project_folder import project_root
 from code_commit.plugin_api.errors import Interrupted, NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin, PluginFailure
+from code_commit.plugin_api.private_folder import PRIVATE_FOLDER, STATE_FOLDER
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.code import collect_objects, import_code, naming, noting
@@ -146,6 +147,8 @@ class CommandHost:
         workspace = Workspace.open(
             project,
             writes=writes,
+            private_folder=PRIVATE_FOLDER,
+            state_folder=STATE_FOLDER,
             repository=repository,
             protected=PROTECTED,
             redactor=redactor,
@@ -180,8 +183,9 @@ class CommandHost:
         from code_commit.config.loading import load_settings
         from code_commit_workspace import check_private_folder
 
-        if os.path.lexists(folder / "agent-config"):
-            check_private_folder(folder)  # before any setting of the project is read
+        if os.path.lexists(folder / PRIVATE_FOLDER):
+            # Before any setting of the project is read.
+            check_private_folder(folder, PRIVATE_FOLDER)
         return load_settings(folder, flags=self.flags, environ=self.environ)
 
     def _checkpoint_limits(self) -> CheckpointLimits:

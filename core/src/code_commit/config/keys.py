@@ -28,6 +28,7 @@ from code_commit.config.sources import (
 from code_commit.config.user_files import read_user_file
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.private_folder import PRIVATE_FOLDER
 from code_commit_workspace import (
     ProjectTree,
     read_in_project,
@@ -62,7 +63,7 @@ class KeyStore:
         redact: Callable[[str], None],
         environ: Mapping[str, str],
     ) -> None:
-        require_gitignore_line(root)
+        require_gitignore_line(root, PRIVATE_FOLDER)
         self._root = root
         self._redact_key = redact
         self._environ = environ

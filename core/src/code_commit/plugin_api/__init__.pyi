@@ -76,6 +76,7 @@ from .own_python import isolated_python as isolated_python
 from .own_python import python_command as python_command
 from .own_python import python_environment as python_environment
 from .parent_death import signalled_at_our_end as signalled_at_our_end
+from .private_folder import PRIVATE_FOLDER as PRIVATE_FOLDER
 from .process_end import is_build as is_build
 from .process_end import process_ending as process_ending
 from .process_end import process_passed as process_passed

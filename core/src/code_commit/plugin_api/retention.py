@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.private_folder import STATE_FOLDER
 from code_commit.plugin_api.run_files import LOGS, is_running, run_folders, run_start
 from code_commit.run_folder.output_folder import output_folders
 from code_commit_workspace import STOP, Workspace, open_regular, remove_tree
@@ -74,7 +75,7 @@ def stored_bytes(root: Path) -> StoredBytes:
     """
     folders = output_folders(root / LOGS)
     logs = sum(map(_size, folders))
-    return StoredBytes(len(folders), logs, Workspace.checkpoint_bytes(root))
+    return StoredBytes(len(folders), logs, Workspace.checkpoint_bytes(root, STATE_FOLDER))
 
 
 def prune_runs(workspace: Workspace, retention: Retention, *, but: str = "") -> Pruned:

@@ -21,6 +21,7 @@ from code_commit.models.limits import Budget
 from code_commit.models.resolution import Services
 from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.host import HOST, Plugin, Repository
+from code_commit.plugin_api.private_folder import PRIVATE_FOLDER, STATE_FOLDER
 from code_commit.plugin_api.run import PROTECTED
 from code_commit.plugins.code import collect_objects
 from code_commit.plugins.host import ACCEPTANCE, PATH_RULES, PluginHost
@@ -84,6 +85,8 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[W
     workspace = Workspace.open(
         plan.root,
         writes=writes,
+        private_folder=PRIVATE_FOLDER,
+        state_folder=STATE_FOLDER,
         repository=_repository(plan),
         protected=PROTECTED,
         redactor=redactor,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import PRIVATE_FOLDER, NotReady
 from code_commit_workspace import require_gitignore_line
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -20,7 +20,7 @@ def prepare(project: Path, build: str) -> None:
         NotReady: one of the files cannot be written.
     """
     try:
-        require_gitignore_line(project)
+        require_gitignore_line(project, PRIVATE_FOLDER)
     except NotReady:
         _write(project / ".gitignore", "\n/agent-config\n", os.O_APPEND, 0o644)
     if build and not os.path.lexists(project / "build.sh"):

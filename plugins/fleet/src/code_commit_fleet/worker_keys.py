@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import CodeCommitError, NotReady, config_folder
+from code_commit.plugin_api import PRIVATE_FOLDER, CodeCommitError, NotReady, config_folder
 from code_commit_workspace import (
     ProjectTree,
     Redactor,
@@ -22,7 +22,6 @@ from code_commit_workspace import (
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD")
 _SHORTEST_SECRET = 8
 _SETTING = "CODE_COMMIT_PLUGINS__FLEET__KEYS_FROM"
-_FOLDER = "agent-config"
 _LARGEST = 1024 * 1024  # bytes of a file with keys or settings
 
 
@@ -60,29 +59,31 @@ def copy_keys(source: Path, project: Path) -> None:
         NotReady: files in `agent-config` come with a repository, or a key cannot be read or
             written.
     """
-    check_private_folder(project)
+    check_private_folder(project, PRIVATE_FOLDER)
     keys_from = _keys_from()
     files = dict(_keys_in(keys_from)) if keys_from else {}
-    if source.is_absolute() and os.path.lexists(source / _FOLDER):
-        check_private_folder(source)
+    if source.is_absolute() and os.path.lexists(source / PRIVATE_FOLDER):
+        check_private_folder(source, PRIVATE_FOLDER)
         files |= _keys_of_project(source)
     if not files:
         return
     try:
         with suppress(FileExistsError):
-            (project / _FOLDER).mkdir(mode=0o700)
-        with ProjectTree(project) as tree, tree.folder(_FOLDER) as folder:
+            (project / PRIVATE_FOLDER).mkdir(mode=0o700)
+        with ProjectTree(project) as tree, tree.folder(PRIVATE_FOLDER) as folder:
             for name, content in files.items():
                 create_file(name, content, folder=folder)
     except OSError as error:
-        raise NotReady(f"{_FOLDER} cannot be written in the unit: {error.strerror}") from error
+        raise NotReady(
+            f"{PRIVATE_FOLDER} cannot be written in the unit: {error.strerror}"
+        ) from error
 
 
 def _keys_of_project(root: Path) -> Iterator[tuple[str, bytes]]:
     """Yield name and content of the files in `agent-config` with keys and settings."""
-    with suppress(OSError), ProjectTree(root) as tree, tree.folder(_FOLDER) as folder:
+    with suppress(OSError), ProjectTree(root) as tree, tree.folder(PRIVATE_FOLDER) as folder:
         for name in filter(_has_keys, sorted(os.listdir(folder))):  # noqa: PTH208 - a handle
-            content = read_in_project(root, f"{_FOLDER}/{name}", limit=_LARGEST)
+            content = read_in_project(root, f"{PRIVATE_FOLDER}/{name}", limit=_LARGEST)
             if content is not None:
                 yield name, content
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api import (
+    PRIVATE_FOLDER,
     STOP,
     CodeCommitError,
     ExitCode,
@@ -39,7 +40,7 @@ from code_commit_history.story import Story, read_story
 from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, remove_tree
 
 _LONGEST_CELL = 200  # characters: a change may have thousands of files
-_CONFIG = Path("agent-config")
+_CONFIG = Path(PRIVATE_FOLDER)
 # In the run folder as `input-NAME`; other names could be settings.
 _MANIFEST = _CONFIG / ".code-commit" / "rollup.json"
 _CHOICE_FLAGS = frozenset({"context", "context_tokens", "files"})
@@ -136,7 +137,7 @@ def replay(host: Host, arguments: Namespace) -> int:
 def _copy_project(host: Host, recorded: PastRun, scratch: Path) -> dict[str, str]:
     """Copy the initial files and the log of the run; return the digests of its final files."""
     before: dict[str, str] = {}
-    check_private_folder(host.root)  # the copy of an unsafe folder would look safe
+    check_private_folder(host.root, PRIVATE_FOLDER)  # the copy of an unsafe folder would look safe
     with host.workspace(writes=True, repository="existing") as project:
         state = scratch / project.state_folder.relative_to(project.root)
         whole = whole_change(project.checkpoints.of_run(recorded.run))

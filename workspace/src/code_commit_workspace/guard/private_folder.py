@@ -10,7 +10,6 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.small_file import read_in_project
-from code_commit_workspace.transaction.home import PRIVATE_FOLDER
 
 _LIMIT = 16 * 1024 * 1024  # bytes
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -18,7 +17,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 def check_private_folder(
     root: Path,
-    private_folder: str = PRIVATE_FOLDER,
+    private_folder: str,
     *,
     hint: str = "",
 ) -> None:
@@ -37,7 +36,7 @@ def check_private_folder(
 
 def require_gitignore_line(
     root: Path,
-    private_folder: str = PRIVATE_FOLDER,
+    private_folder: str,
     *,
     hint: str = "",
 ) -> None:

@@ -28,7 +28,6 @@ from code_commit_workspace.process.checked_files import (
 )
 from code_commit_workspace.process.folders import Folders
 from code_commit_workspace.process.hard_links import SET_UID, unusual_files
-from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 
 BUILD_SCRIPT = "build.sh"
 
@@ -76,18 +75,18 @@ class IntegrityCheck:
 
     `git_folders` are git's folders other than `root/.git`: of a linked worktree, or of a repository
     whose top is above. `ignored` returns which of some folders git ignores: a `.gitignore` in one
-    of those has no effect. `state_hidden` is whether processes cannot reach the state folder.
-    `not_searched` are folders at the root that no change may touch anyway, so no `.gitignore` in
-    them counts. `unreachable` are files and folders at the root that the process cannot change, if
-    they exist before; None if set-uid files do not count. `tree` may know the folders already.
+    of those has no effect. `state_folder`, below the root, is directly in the private folder.
+    `state_hidden` is whether processes cannot reach the state folder. `not_searched` are folders at
+    the root that no change may touch anyway, so no `.gitignore` in them counts. `unreachable` are
+    files and folders at the root that the process cannot change, if they exist before; None if
+    set-uid files do not count. `tree` may know the folders already.
     """
 
     def __init__(
         self,
         root: Path,
         *,
-        private_folder: str = PRIVATE_FOLDER,
-        state_folder: str = STATE_FOLDER,
+        state_folder: str,
         build_script: str = BUILD_SCRIPT,
         not_searched: Iterable[str] = (),
         git_folders: Iterable[Path] = (),
@@ -97,10 +96,9 @@ class IntegrityCheck:
         tree: Folders | None = None,
     ) -> None:
         self._root = root
-        self._private_folder = private_folder
         self._state_folder = root / state_folder
         self._build_script = build_script
-        self._not_searched = frozenset({private_folder, *not_searched})
+        self._not_searched = frozenset({self._state_folder.parent.name, *not_searched})
         self._git_folders = tuple(git_folders)
         self._ignored = ignored
         self._state_hidden = state_hidden
@@ -131,7 +129,7 @@ class IntegrityCheck:
                 seals |= self._file(place)
             else:
                 seals |= self._git(place, skip, follow=False)
-        seals |= self._below(self._root / self._private_folder, skip)
+        seals |= self._below(self._state_folder.parent, skip)
         return Sealed(seals, files, now, self._skipped())
 
     def altered(self, before: Sealed) -> tuple[str, ...]:

@@ -34,7 +34,6 @@ from code_commit_workspace.process.proxy_variables import is_proxy, without_pass
 from code_commit_workspace.process.sandbox.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.records import ProcessResult, SandboxSettings
-from code_commit_workspace.transaction.home import PRIVATE_FOLDER, STATE_FOLDER
 from code_commit_workspace.words import describe_ending
 
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ class ProcessRunner:
         root: the project, where processes start.
         settings: how processes run.
         redactor: keeps live keys out of logs and results, and finds them in the environment.
-        private_folder: hidden from processes; `state_folder` is below it.
+        state_folder: below the root, in the private folder, which is hidden from processes.
         build_script: read-only and checked, like `.gitignore` files and `.git`.
         protected: other paths that are read-only and checked: git's folders of a linked worktree or
             a repository above.
@@ -68,13 +67,13 @@ class ProcessRunner:
         settings: SandboxSettings,
         *,
         redactor: Redactor,
-        private_folder: str = PRIVATE_FOLDER,
-        state_folder: str = STATE_FOLDER,
+        state_folder: str,
         build_script: str = BUILD_SCRIPT,
         protected: Iterable[Path] = (),
         ignored: FindIgnored | None = None,
         not_searched: Iterable[str] = (),
     ) -> None:
+        private_folder = state_folder.partition("/")[0]
         self._root = root
         self._settings = settings
         self._redactor = redactor
@@ -96,7 +95,6 @@ class ProcessRunner:
             IntegrityCheck,
             root,
             tree=Folders(root),
-            private_folder=private_folder,
             state_folder=state_folder,
             build_script=build_script,
             not_searched=not_searched,

@@ -11,8 +11,6 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.files.project_tree import parts_of
 
-PRIVATE_FOLDER = "agent-config"  # the default names, below the root
-STATE_FOLDER = f"{PRIVATE_FOLDER}/.code-commit"
 CHECKPOINTS = "checkpoint.git"  # in the state folder
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from code_commit.plugin_api import Change, ExitCode, Host, NotReady, Refusal
+from code_commit.plugin_api import PRIVATE_FOLDER, Change, ExitCode, Host, NotReady, Refusal
 from code_commit_workspace import ProjectTree, Redactor, Workspace, check_private_folder
 
 Judge = Callable[[str], tuple[Refusal, ...]]
@@ -64,7 +64,7 @@ def _judge(host: Host, workspace: Workspace, arguments: Namespace) -> Judge:
         NotReady: something that it needs is broken.
     """
     if arguments.keys:
-        check_private_folder(host.root)
+        check_private_folder(host.root, PRIVATE_FOLDER)
         host.settings()  # a broken configuration may contain an unknown key
         return partial(_key_refusals, workspace.project, host.redactor)
     if arguments.read:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from code_commit.plugin_api import ExitCode, Host, NotReady, UsageError
+from code_commit.plugin_api import PRIVATE_FOLDER, ExitCode, Host, NotReady, UsageError
 from code_commit_commit.build_scripts.detection import Gate, find_gate
 from code_commit_commit.build_scripts.folder import project_folder
 from code_commit_commit.build_scripts.part import Part, build_script
@@ -274,7 +274,7 @@ def _missing_lines(tree: ProjectTree, parts: Sequence[Part]) -> list[str]:
         ignored = set((tree.read(".gitignore") or b"").decode("utf-8", "replace").split())
     lines = [leaf for leaf in leaves if leaf not in ignored]
     try:
-        require_gitignore_line(tree.root)
+        require_gitignore_line(tree.root, PRIVATE_FOLDER)
     except NotReady:
         lines.append("/agent-config")  # at the end, where no later line can revert it
     return lines

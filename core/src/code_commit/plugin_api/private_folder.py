@@ -1,0 +1,6 @@
+"""The folder of a project for settings, keys and state. git tracks nothing in it."""
+
+from __future__ import annotations
+
+PRIVATE_FOLDER = "agent-config"
+STATE_FOLDER = f"{PRIVATE_FOLDER}/.code-commit"
