@@ -218,7 +218,7 @@ class CallLog:
         if not reply.kept.has_events:
             self._log.write_json(reply.files.raw, completion.raw)
         if finished.parts:
-            from code_commit.plugin_api.run_files import parts_to_json
+            from code_commit.plugin_api.parts_as_json import parts_to_json
 
             self._log.write_json(finished.parts, parts_to_json(completion.message.parts))
 

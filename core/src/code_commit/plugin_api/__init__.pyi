@@ -76,6 +76,8 @@ from .own_python import isolated_python as isolated_python
 from .own_python import python_command as python_command
 from .own_python import python_environment as python_environment
 from .parent_death import signalled_at_our_end as signalled_at_our_end
+from .parts_as_json import parts_from_json as parts_from_json
+from .parts_as_json import parts_to_json as parts_to_json
 from .private_folder import PRIVATE_FOLDER as PRIVATE_FOLDER
 from .process_end import is_build as is_build
 from .process_end import process_ending as process_ending
@@ -148,8 +150,6 @@ from .run_files import LARGEST_DIFF as LARGEST_DIFF
 from .run_files import find_run as find_run
 from .run_files import is_running as is_running
 from .run_files import open_run_file as open_run_file
-from .run_files import parts_from_json as parts_from_json
-from .run_files import parts_to_json as parts_to_json
 from .run_files import read_records as read_records
 from .run_files import run_folders as run_folders
 from .run_json import describe_changes as describe_changes

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from code_commit.plugin_api.conversation import Opaque, Part, Text, ToolCall, ToolResult
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.record import Record
 from code_commit.run_folder.json_array import close_arrays
@@ -33,12 +31,6 @@ _MALFORMED = (
     StopIteration,
     RecursionError,
 )
-_PARTS: dict[str, type[Part]] = {
-    "text": Text,
-    "tool_call": ToolCall,
-    "opaque": Opaque,
-    "tool_result": ToolResult,
-}
 
 
 def find_run(root: Path, run: str) -> Path:
@@ -181,38 +173,3 @@ def _record(value: Any) -> Record | None:
         }:
             return Record(seq, float(time), run, span, parent, kind, data, version)
     return None
-
-
-def parts_to_json(parts: Sequence[Part]) -> list[dict[str, Any]]:
-    """Return `parts` as JSON for `parts_from_json`, without cache hints."""
-    types = {cls: name for name, cls in _PARTS.items()}
-    return [{"type": types[type(part)], **_row(part)} for part in parts]
-
-
-def _row(part: Part) -> dict[str, Any]:
-    row: dict[str, Any] = {}
-    for field in fields(part):
-        if field.name == "cache_here":
-            continue
-        value = getattr(part, field.name)
-        if isinstance(value, Opaque):
-            value = _row(value)
-        row[field.name] = value
-    return row
-
-
-def parts_from_json(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
-    """Return the parts that `parts_to_json` wrote.
-
-    Raises:
-        KeyError, TypeError: a row does not have that form.
-    """
-    parts: list[Part] = []
-    for row in rows:
-        values = {name: value for name, value in row.items() if name != "type"}
-        if row["type"] not in _PARTS:
-            raise TypeError(f"a message has no part of type {row['type']!r}")
-        if values.get("echo"):
-            values["echo"] = Opaque(**values["echo"])
-        parts.append(_PARTS[row["type"]](**values))
-    return tuple(parts)

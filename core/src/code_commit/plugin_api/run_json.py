@@ -8,7 +8,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from code_commit.plugin_api.conversation import Usage, cost_of
 from code_commit.plugin_api.process_end import is_build
 from code_commit.plugin_api.record import Record
 from code_commit_workspace.words import count_of
@@ -44,8 +43,8 @@ class RunDocument:
         self._providers: dict[int, str] = {}
         self.call_costs: dict[str, float] = {}
         self._changed: set[str] = set()
-        # The numbers, and the rows in `models`, of calls whose cost depends on the list of prices.
-        self._to_price: list[tuple[str, dict[str, Any], Usage]] = []
+        # Of calls whose cost depends on the list of prices: number, row in `models`, and tokens.
+        self._to_price: list[tuple[str, dict[str, Any], Mapping[str, Any]]] = []
         self.fields: dict[str, Any] = {
             "version": 1,
             "run": None,
@@ -81,10 +80,14 @@ class RunDocument:
 
     def price(self) -> None:
         """Look up the prices of the calls so far. The list of prices loads on first use."""
-        for number, row, usage in self._to_price:
+        if not self._to_price:
+            return
+        from code_commit.plugin_api.conversation import Usage, cost_of
+
+        for number, row, counts in self._to_price:
             cost = None
             with suppress(ArithmeticError, TypeError, ValueError):  # a log may contain anything
-                cost = cost_of(row["model"], usage)
+                cost = cost_of(row["model"], Usage(**counts))
             if cost is not None:
                 row["cost_usd"] = round(row["cost_usd"] + cost, 9)
                 row["unpriced"] -= 1
@@ -174,7 +177,7 @@ class RunDocument:
             row["unpriced"] += data.get("error_kind") in _MAY_HAVE_COST
         elif row["provider"] != "replay":
             row["unpriced"] += 1
-            self._to_price.append((str(data.get("number")), row, Usage(**counts)))
+            self._to_price.append((str(data.get("number")), row, counts))
 
     def _add_seconds(self, purpose: str, seconds: Any) -> None:
         totals = self.fields["seconds"]
