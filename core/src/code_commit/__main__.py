@@ -6,7 +6,6 @@ import gc
 import os
 import sys
 import time
-from functools import partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +38,8 @@ def main() -> int:
     # Nearly all objects live to the end: collections would take a fifth of a short run.
     gc.set_threshold(_GC_THRESHOLD)
     try:
+        from functools import partial
+
         from code_commit_workspace import STOP
 
         json_stdout = None
