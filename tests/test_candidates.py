@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from code_commit.plugin_api import read_summary
 from code_commit_testing import Finished, Project, install_plugin
 
 # Lets calls arrive in the order of $ORDER; those that are not in it never do.
@@ -368,6 +369,8 @@ def test_a_signal_leaves_the_files_as_they_were_or_undo_does(runs, signal, momen
     if (signal, moment) == ("KILL", "build"):
         assert runs.texts("a.txt") == ["bad\n"]
         assert runs.command("undo").stdout == "a.txt\n"
+    else:
+        assert read_summary(runs.project.run_folder)["files"] == []
     assert runs.texts("a.txt", "b.txt") == ["old\n", "old\n"]
     runs.project.write({"build.sh": "grep -q good a.txt\n"})
     assert runs(GOOD, RED, arguments=QUERY).exit_code == 0

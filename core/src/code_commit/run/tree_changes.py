@@ -155,11 +155,16 @@ class TreeChanges:
             finally:
                 if not trial.is_kept:
                     with STOP.hold():
-                        self._end_trial(trial, keep_diff)
+                        self._end_trial(trial, keep_diff, written_before)
                         self._wrote = wrote_before
                         self._written = written_before
 
-    def _end_trial(self, trial: TreeTrial, keep_diff: Callable[[bytes], object]) -> None:
+    def _end_trial(
+        self,
+        trial: TreeTrial,
+        keep_diff: Callable[[bytes], object],
+        written_before: Collection[str],
+    ) -> None:
         if trial.placed and self._take_back(trial, trial.placed):
             return
         self.look()
@@ -170,6 +175,9 @@ class TreeChanges:
         )
         self.latest = self._take("trial", Writers(process=False, rewinds=trial.begin))
         trial.forget_original()
+        written = self._written.keys() - written_before
+        if undone := tuple(path for path in put_back.paths if path in written):
+            self._log.emit(ChangesUndone(undone, "trial", edited=put_back.edited))
         self.report(put_back)
 
     def _keep_what_was_written_over(self, keep_diff: Callable[[bytes], object]) -> None:
