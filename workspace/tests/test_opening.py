@@ -109,6 +109,21 @@ def test_two_writers_are_one_too_many(root):
         pass  # closed, it gives the lock back
 
 
+@pytest.mark.parametrize("is_repository", [True, False])
+def test_programs_with_different_private_folders_write_one_after_the_other(
+    tmp_path, small_project, is_repository
+):
+    root = small_project if is_repository else tmp_path / "plain"
+    root.mkdir(exist_ok=True)
+    with Workspace.open(root, writes=True, private_folder=".one", repository="private"):
+        with pytest.raises(NotReady, match="another program is using the project"):
+            Workspace.open(root, writes=True, private_folder=".other", repository="private")
+        with Workspace.open(root, writes=False, private_folder=".other", repository="private"):
+            pass
+    with Workspace.open(root, writes=True, private_folder=".other", repository="private"):
+        pass
+
+
 def test_without_a_repository(tmp_path):
     (tmp_path / ".gitignore").write_text("*.log\n")
     for repository in ("required", "existing"):
@@ -162,6 +177,7 @@ def test_a_program_may_have_its_own_names(root, tmp_path):
             )
         ),
         *(("a/b", "a/b/c"), (".", "./a"), ("..", "../a")),
+        *(("", "/a"), ("", None), (".git", None), (".GIT", ".GIT/a")),
     ],
 )
 def test_the_state_folder_lies_directly_in_the_private_one(root, private, state):

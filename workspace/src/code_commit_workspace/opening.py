@@ -15,7 +15,7 @@ from code_commit_workspace.files.path_kinds import is_folder, lexists
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git, NoRepository
 from code_commit_workspace.transaction.home import open_home
-from code_commit_workspace.transaction.lock import ProjectLock
+from code_commit_workspace.transaction.lock import ProjectLock, only_writer
 from code_commit_workspace.transaction.recover import in_force, recover
 
 Repository = Literal["required", "optional", "private", "existing"]
@@ -30,11 +30,12 @@ def home_of(root: Path, private_folder: str, state_folder: str) -> Path:
     """Return the state folder of the project at `root`.
 
     Raises:
-        ValueError: it is not directly in the private folder, or one of them is not a plain name.
+        ValueError: it is not directly in the private folder, or one of them is not a plain name,
+            or git's.
     """
     above, _, name = state_folder.rpartition("/")
-    is_direct = name != "" and above == private_folder
-    if not is_direct or "/" in private_folder or {private_folder, name} & {".", ".."}:
+    is_direct = above == private_folder and "/" not in private_folder
+    if not is_direct or {private_folder.casefold(), name} & {"", ".", "..", ".git"}:
         raise ValueError(f"{state_folder!r} is not a folder directly in {private_folder!r}")
     return root / private_folder / name
 
@@ -110,7 +111,7 @@ def recover_for_reading(tree: ProjectTree, home: Path) -> str | None:
     """Roll back the change set of a killed run, unless a running process will finish it."""
     while in_force(home):
         try:
-            with ProjectLock(home):
+            with ProjectLock(home), only_writer(home.parent.parent):
                 return recover(tree, home)
         except NotReady:
             if in_force(home):  # otherwise the other run has finished meanwhile

@@ -6,15 +6,18 @@ import fcntl
 import json
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.open_flags import LOCK_FILE
+from code_commit_workspace.files.open_flags import FOLDER, LOCK_FILE, OLD_FILE
 from code_commit_workspace.files.path_kinds import kind_of
 from code_commit_workspace.transaction.home import open_home, unlock
 
 _NAME = "lock"
+_HINT = "wait for it to end, or stop it, then run again"
 
 
 class ProjectLock:
@@ -57,7 +60,7 @@ class ProjectLock:
                 raise NotReady(f"the lock {path} cannot be taken: {error.strerror}") from error
             raise NotReady(
                 f"another run is using this project{holder}",
-                hint="wait for it to end, or stop it, then run again",
+                hint=_HINT,
             ) from None
         self._handle = handle
         self.name("")
@@ -73,6 +76,33 @@ class ProjectLock:
         text = json.dumps({"pid": os.getpid(), "run": run}).encode()
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, text, 0)
+
+
+@contextmanager
+def only_writer(root: Path) -> Iterator[None]:
+    """Hold, during the block, a lock that programs with different private folders share.
+
+    It is on the `.git` of the project: a build may lock the project's folder for its own ends.
+    Without a `.git`, it is on the folder. Network file systems that lock no folder have no such
+    lock.
+
+    Raises:
+        NotReady: another program holds it.
+    """
+    try:
+        handle = os.open(root / ".git", OLD_FILE)
+    except OSError:
+        handle = os.open(root, FOLDER & ~os.O_NOFOLLOW)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise NotReady(f"another program is using the project {root}", hint=_HINT) from None
+        except OSError:
+            pass  # the lock in the state folder is held nevertheless
+        yield
+    finally:
+        unlock(handle)
 
 
 def _holder(handle: int) -> str:
