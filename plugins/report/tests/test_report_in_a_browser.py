@@ -163,3 +163,10 @@ def test_each_color_scheme_has_enough_contrast(measured, scheme, background):
 def test_every_control_is_reachable_by_keyboard(measured):
     assert measured()["beyond keys"] == 0
     assert measured()["first link"] == "skip"
+
+
+def test_a_short_page_with_a_long_path_is_not_wider_than_its_window(answered, browser):
+    answered(f"^^^{'folder/' * 20}a.txt\nnew\n^^^end\n")
+    page = answered.project.run_folder / "report.html"
+    scrolled, inner = browser.measured(page.resolve(), MEASURES, NARROW)["width"]
+    assert scrolled <= inner
