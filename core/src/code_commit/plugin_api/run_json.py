@@ -115,10 +115,10 @@ class RunDocument:
             purpose = "build" if is_build(data.get("argv")) else "commands"
             self._add_seconds(purpose, data.get("seconds"))
         elif record.kind == "changes.applied":
-            self._changed |= {*data["written"], *data["deleted"]}
+            self._changed.update(data.get("written") or (), data.get("deleted") or ())
             self._list_changed()
         elif record.kind == "changes.undone":
-            self._changed -= {*data["paths"]}
+            self._changed.difference_update(data.get("paths") or ())
             self._list_changed()
         elif record.kind == "plugin.failed":
             self.fields["plugins_failed"].append(dict(data))
