@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-PRIVATE_FOLDER = "agent-config"
+PRIVATE_FOLDER = "agent-config"  #: the folder of a project for settings, keys and state
 STATE_FOLDER = f"{PRIVATE_FOLDER}/.code-commit"
