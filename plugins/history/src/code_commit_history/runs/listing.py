@@ -146,7 +146,7 @@ def _row(past_run: PastRun) -> Row:
         outcome=words.outcome(past_run),
         changes=describe_changes(document) or _NONE,
         attempts=str(document.get("attempts", "?")),
-        tokens=words.tokens(words.table(document, "tokens")),
+        tokens=words.tokens_of_run(document),
         cost=str(Cost.of_run(document)),
         time=duration(words.total_seconds(document)),
         query=words.query(document),

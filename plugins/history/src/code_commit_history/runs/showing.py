@@ -119,7 +119,7 @@ def _head(summary: PastRun, story: Story) -> Iterator[str]:
     seconds = duration(words.total_seconds(document))
     yield f"  started   {document.get('started') or '?'}, took {seconds}"
     yield f"  model     {', '.join(words.models(document)) or '-'}"
-    yield f"  tokens    {words.tokens(words.table(document, 'tokens'))}"
+    yield f"  tokens    {words.tokens_of_run(document)}"
     yield f"  cost      {story.cost}"
     yield f"  changes   {describe_changes(document) or 'none'}"
     yield f"  began at  {document.get('commit') or '-'}"
@@ -144,7 +144,7 @@ def _call(call: Call) -> tuple[str, ...]:
         call.label,
         f"{call.provider} {call.model}",
         duration(call.seconds),
-        words.tokens(call.usage),
+        words.tokens(call.usage.input, call.usage.output),
         str(call.cost),
         ending,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from code_commit.plugin_api import ExitCode, Host, Usage
+from code_commit.plugin_api import ExitCode, Host
 from code_commit_history.cost import Cost
 from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
@@ -41,7 +41,7 @@ class Bill:
     @property
     def cells(self) -> tuple[str, ...]:
         """Return its columns of the table."""
-        tokens = words.tokens(Usage(self.input_tokens, self.output_tokens))
+        tokens = words.tokens(self.input_tokens, self.output_tokens)
         return str(self.runs), str(self.calls), tokens, str(Cost(self.usd, self.is_complete))
 
     @property

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from code_commit.plugin_api import Usage
 from code_commit_history.past_runs import PastRun
 
 
@@ -65,11 +64,15 @@ def table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def tokens(count: Mapping[str, Any] | Usage) -> str:
+def tokens_of_run(document: Mapping[str, Any]) -> str:
+    """Format the tokens of a run as `tokens` does."""
+    counts = table(document, "tokens")
+    return tokens(counts.get("input"), counts.get("output"))
+
+
+def tokens(sent: object, received: object) -> str:
     """Format input and output tokens: `12,345 / 678`, with `?` for an unknown number."""
-    if isinstance(count, Usage):
-        return f"{_number(count.input)} / {_number(count.output)}"
-    return f"{_number(count.get('input'))} / {_number(count.get('output'))}"
+    return f"{_number(sent)} / {_number(received)}"
 
 
 def _number(value: object) -> str:
