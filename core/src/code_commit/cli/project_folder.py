@@ -6,12 +6,11 @@ import os
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api.errors import NotReady, UsageError
+from code_commit.plugin_api.private_folder import PRIVATE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-
-_MARK = "agent-config"  # a folder that has it is the root of a project
 
 
 def enter_folder(argv: Sequence[str]) -> list[str]:
@@ -72,7 +71,7 @@ def project_root(argv: Sequence[str]) -> Path:
 def _project_above(root: Path) -> Path | None:
     """Return the nearest project above `root` in the same repository, if `root` is not one."""
     folder = root
-    while not os.path.lexists(folder / _MARK):
+    while not os.path.lexists(folder / PRIVATE_FOLDER):
         if folder.parent == folder or os.path.lexists(folder / ".git"):
             return None
         folder = folder.parent

@@ -201,16 +201,16 @@ class KeyStore:
         root = self._root.resolve()
         # Check every place on the way: a link that leads out again could be replaced.
         places = replaceable_places(path, root)
-        if not all(place.is_relative_to(root / "agent-config") for place in places):
+        if not all(place.is_relative_to(root / PRIVATE_FOLDER) for place in places):
             raise NotReady(
                 f"{where}: {path} is in the project, where git and models can see it",
-                hint=f"move the file to {root / 'agent-config'}, or out of the project",
+                hint=f"move the file to {root / PRIVATE_FOLDER}, or out of the project",
             )
         require_no_link_out(self._root, path, f"{where}: {path}")
         return path
 
     def _key_file(self, name: str) -> FoundKey | None:
-        path = f"agent-config/{name}"
+        path = f"{PRIVATE_FOLDER}/{name}"
         content = read_in_project(self._root, path, limit=_LIMIT)
         if content is None:
             return None
@@ -221,7 +221,7 @@ class KeyStore:
         with (
             suppress(OSError),
             ProjectTree(self._root) as tree,
-            tree.parent("agent-config/x") as (folder, _),
+            tree.parent(f"{PRIVATE_FOLDER}/x") as (folder, _),
         ):
             names = os.listdir(folder)  # noqa: PTH208 - a descriptor
             return [name for name in names if name.endswith(_KEY_FILE)]
@@ -245,7 +245,7 @@ class KeyStore:
         if config_name == "default":
             empty = " (it is empty now)" if variable in self._environ else ""
             hint = (
-                f"write it to {self._root / 'agent-config' / key_file}, "
+                f"write it to {self._root / PRIVATE_FOLDER / key_file}, "
                 f"or set the variable {variable}{empty}, or set api_key in {config} {in_file}"
             )
         else:

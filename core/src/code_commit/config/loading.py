@@ -23,6 +23,7 @@ from code_commit.config.schema import (
 )
 from code_commit.config.sources import FLAG, KEY_FIELDS, Name, Source, nested, sources, user_file
 from code_commit.plugin_api.errors import NotReady, UsageError
+from code_commit.plugin_api.private_folder import PRIVATE_FOLDER
 from code_commit_workspace.words import closest, did_you_mean
 
 DEFAULT_ROLE = "default_provider"
@@ -105,7 +106,7 @@ class Settings(HostSettings):
         table = configs.get("default", {}) if isinstance(configs, Mapping) else {}
         if KEY_FIELDS & table.keys() or variable in self._variables:
             return True
-        return (self._root / "agent-config" / f"{provider}-key.txt").exists()
+        return (self._root / PRIVATE_FOLDER / f"{provider}-key.txt").exists()
 
     def plugin(self, name: str, model: type[Model] | None) -> Model | None:
         """Return `[plugins.<name>]` as the plugin's own `model`, or None for a plugin without one.

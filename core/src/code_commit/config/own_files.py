@@ -13,6 +13,7 @@ from pathlib import Path
 from code_commit.config.keys import named_key_files
 from code_commit.config.sources import Source, sources, user_file
 from code_commit.plugin_api.errors import NotReady
+from code_commit.plugin_api.private_folder import PRIVATE_FOLDER
 from code_commit_workspace import replaceable_places
 
 
@@ -58,7 +59,7 @@ def _require_out_of_reach(
 
     `subject` names the path in the error; `elsewhere` is what the user can do.
     """
-    private = root.resolve() / "agent-config"
+    private = root.resolve() / PRIVATE_FOLDER
     for folder in (root, *writable):
         where = f"in the project {root}"
         hint = f"move it out of the project, or {elsewhere}"

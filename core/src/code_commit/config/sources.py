@@ -20,10 +20,11 @@ from code_commit.config.toml import parse_toml
 from code_commit.config.user_files import read_user_file
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.own_folders import config_folder
+from code_commit.plugin_api.private_folder import PRIVATE_FOLDER
 from code_commit_workspace import read_in_project
 
 PREFIX = "CODE_COMMIT_"
-PROJECT_FILE = "agent-config/config.toml"
+PROJECT_FILE = f"{PRIVATE_FOLDER}/config.toml"
 KEY_FIELDS = frozenset({"api_key", "api_key_file"})
 VARIABLE = "variable "
 FLAG = "flag"
@@ -115,7 +116,7 @@ def sources(root: Path, environ: Mapping[str, str]) -> tuple[Source, ...]:
     user_content = read_user_file(path, label, limit=_LIMIT)
     return (
         *_variables(root, environ),
-        Source(PROJECT_FILE, parse_toml(project_content, PROJECT_FILE), root / "agent-config"),
+        Source(PROJECT_FILE, parse_toml(project_content, PROJECT_FILE), root / PRIVATE_FOLDER),
         Source(label, parse_toml(user_content, label), path.parent),
     )
 

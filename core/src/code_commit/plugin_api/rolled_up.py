@@ -11,9 +11,10 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from code_commit.plugin_api.private_folder import STATE_FOLDER
 from code_commit_workspace import Tree
 
-MANIFEST = "agent-config/.code-commit/rollup.json"
+MANIFEST = f"{STATE_FOLDER}/rollup.json"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Flags to open a file or folder that is not trusted.
 
-No link is followed, and no process inherits the handle.
+No link is followed, but to the root of a project, and no process inherits the handle.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 _PLAIN = os.O_NOFOLLOW | os.O_CLOEXEC
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | _PLAIN
+ROOT_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 CLOSED_FOLDER = os.O_PATH | os.O_DIRECTORY | _PLAIN  # also one that its owner may not read
 OLD_FILE = os.O_RDONLY | os.O_NONBLOCK | _PLAIN  # does not wait at a pipe
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN

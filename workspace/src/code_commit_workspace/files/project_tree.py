@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
-from code_commit_workspace.files.open_flags import FOLDER, OLD_FILE
+from code_commit_workspace.files.open_flags import FOLDER, OLD_FILE, ROOT_FOLDER
 from code_commit_workspace.interruption import STOP
 
 # In bytes.
@@ -31,7 +31,7 @@ class ProjectTree:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.handle = os.open(root, ROOT_FOLDER)
 
     def __enter__(self) -> Self:
         return self

@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.open_flags import FOLDER
+from code_commit_workspace.files.open_flags import FOLDER, ROOT_FOLDER
 from code_commit_workspace.interruption import STOP
 
 SET_UID = stat.S_ISUID | stat.S_ISGID
@@ -56,7 +56,7 @@ def unusual_files(top: str, *, skip: Iterable[str]) -> Iterator[tuple[str, os.st
         folder = ahead.pop()
         try:
             with (
-                _handle_on(folder, may_be_link=folder == top) as handle,
+                _opened(folder, ROOT_FOLDER if folder == top else FOLDER) as handle,
                 os.scandir(handle) as entries,
             ):
                 for entry in entries:
@@ -77,8 +77,8 @@ def unusual_files(top: str, *, skip: Iterable[str]) -> Iterator[tuple[str, os.st
 
 
 @contextmanager
-def _handle_on(folder: str, *, may_be_link: bool) -> Iterator[int]:
-    handle = os.open(folder, FOLDER & ~os.O_NOFOLLOW if may_be_link else FOLDER)
+def _opened(folder: str, flags: int) -> Iterator[int]:
+    handle = os.open(folder, flags)
     try:
         yield handle
     finally:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.open_flags import FOLDER
+from code_commit_workspace.files.open_flags import FOLDER, ROOT_FOLDER
 from code_commit_workspace.files.project_tree import parts_of
 
 CHECKPOINTS = "checkpoint.git"  # in the state folder
@@ -24,7 +24,7 @@ def open_home(home: Path) -> int:
         NotReady: a link or a file is in the way, or the folder cannot be created.
     """
     try:
-        handle = os.open(home.parent.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        handle = os.open(home.parent.parent, ROOT_FOLDER)
         for name in (home.parent.name, home.name):
             try:
                 below = open_folder(handle, name)

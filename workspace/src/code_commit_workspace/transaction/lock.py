@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.open_flags import FOLDER, LOCK_FILE, OLD_FILE
+from code_commit_workspace.files.open_flags import LOCK_FILE, OLD_FILE, ROOT_FOLDER
 from code_commit_workspace.files.path_kinds import kind_of
 from code_commit_workspace.transaction.home import open_home, unlock
 
@@ -92,7 +92,7 @@ def only_writer(root: Path) -> Iterator[None]:
     try:
         handle = os.open(root / ".git", OLD_FILE)
     except OSError:
-        handle = os.open(root, FOLDER & ~os.O_NOFOLLOW)
+        handle = os.open(root, ROOT_FOLDER)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
