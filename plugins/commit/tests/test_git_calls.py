@@ -5,29 +5,11 @@ quick.
 from __future__ import annotations
 
 from importlib.util import find_spec
-from itertools import groupby, pairwise
 
 import pytest
 
-from code_commit_testing import install_plugin
+from code_commit_testing.git_calls import install_git_listener, lasting_git_calls
 
-LISTENER = """
-import sys
-from code_commit.plugin_api import hookimpl
-from code_commit_workspace.git.process import command_of
-
-def look(event, given):
-    if event == "subprocess.Popen" and str(given[0]).endswith("/git"):
-        for_sinks = {"--src-prefix=", "diff-tree"} & set(given[1])
-        with open("logs/git", "a") as file:
-            print("" if for_sinks else command_of(given[1][1:]), file=file)
-
-@hookimpl
-def code_commit_secrets():
-    return []
-
-sys.addaudithook(look)
-"""
 # Git's settings, what it tracks of agent-config, uncommitted changes.
 BEGIN = ["config", "ls-files", "diff"]
 CHECK = ["check-ignore"]  # of the response, and again when it is applied
@@ -41,18 +23,6 @@ BUILT = ["ls-files", "diff-files"]  # the build may have changed files
 WITHOUT_CHECKS = ["--disable-plugin", "acceptance"] if find_spec("code_commit_acceptance") else []
 
 
-def lasting(calls: list[str]) -> list[str]:
-    """Leave out what depends on the second of a look: a call again, and the check of files that
-    were changed within it.
-    """
-    different = [call for call, _ in groupby(calls)]
-    return [
-        call
-        for before, call in pairwise(["", *different])
-        if (before, call) != ("diff-files", "check-ignore")
-    ]
-
-
 @pytest.mark.parametrize(
     "answer",
     [
@@ -61,13 +31,13 @@ def lasting(calls: list[str]) -> list[str]:
     ],
 )
 def test_git_runs_only_where_its_answer_can_have_changed(change, answer):
-    install_plugin(change.plugins, "listener", LISTENER)
     log = change.project.root / "logs/git"
+    install_git_listener(change.plugins, log)
     for look in (FIRST, SECOND):
         change.project.write({"logs/git": "", "a.txt": "bad\n", "old.txt": "x\n"})
         change.project.write(
             {"agent-config/codeRollup.txt": "--- a.txt ---\nbad\n--- old.txt ---\nx\n"}
         )
         assert change([answer], *WITHOUT_CHECKS).exit_code == 0
-        calls = lasting(log.read_text().split())
+        calls = lasting_git_calls(log.read_text().split())
         assert calls == [*BEGIN, *CHECK, *look, *APPLIED, *MEANWHILE, *BUILT]

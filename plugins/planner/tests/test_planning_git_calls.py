@@ -2,27 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import groupby, pairwise
+from code_commit_testing.git_calls import install_git_listener, lasting_git_calls
 
-from code_commit_testing import install_plugin
-
-LISTENER = """
-import os, sys
-from code_commit.plugin_api import hookimpl
-from code_commit_workspace.git.process import command_of
-
-def look(event, given):
-    if event == "subprocess.Popen" and str(given[0]).endswith("/git"):
-        for_sinks = {"--src-prefix=", "diff-tree"} & set(given[1])
-        with open(os.environ["GIT_CALLS"], "a") as file:
-            print("" if for_sinks else command_of(given[1][1:]), file=file)
-
-@hookimpl
-def code_commit_secrets():
-    return []
-
-sys.addaudithook(look)
-"""
 HEAD = ["rev-parse"]
 CHECKED = ["check-ignore"]
 # A person may have changed files before a change. After it, there is a checkpoint.
@@ -55,23 +36,11 @@ CALLS = {
 }
 
 
-def lasting(calls: list[str]) -> list[str]:
-    """Leave out what depends on the second of a look: a call again, and the check of files that
-    were changed within it.
-    """
-    different = [call for call, _ in groupby(calls)]
-    return [
-        call
-        for before, call in pairwise(["", *different])
-        if (before, call) != ("diff-files", "check-ignore")
-    ]
-
-
 def test_git_runs_only_where_its_answer_can_have_changed(codebase, tmp_path):
     log = tmp_path / "calls"
     codebase.write("g3-plan/new_requirements.md", "old words\n")
-    plugins = install_plugin(tmp_path / "plugins", "listener", LISTENER)
-    person = codebase.start(environ={"PYTHONPATH": str(plugins), "GIT_CALLS": str(log)})
+    plugins = install_git_listener(tmp_path / "plugins", log)
+    person = codebase.start(environ={"PYTHONPATH": str(plugins)})
     calls = {}
     for part, answer in zip(CALLS, ["yes", "", "yes", "commit", "quit"], strict=False):
         person.question()
@@ -81,4 +50,4 @@ def test_git_runs_only_where_its_answer_can_have_changed(codebase, tmp_path):
     person.ends()
     ends = calls | {"end": log.read_text().split()}
     for part, expected in CALLS.items():
-        assert lasting(ends[part]) == lasting(expected), part
+        assert lasting_git_calls(ends[part]) == lasting_git_calls(expected), part
