@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace import Git, NotReady
+from code_commit_workspace import Git, NotReady, signalled_at_our_end
+from code_commit_workspace.git import process
 from code_commit_workspace.git.control_files import ControlFiles
 
 WITHIN = 1.0  # seconds for git to end after a signal
@@ -232,3 +233,50 @@ def test_a_link_that_git_does_not_follow_is_in_nobodys_way(tmp_path):
     for name in (".gitignore", ".gitattributes"):
         (tmp_path / "d" / name).symlink_to("../pipe")
     ControlFiles(tmp_path, ()).search(stop=lambda: False)
+
+
+SLOW_RULE = "**/a/" * 14 + "b"
+
+
+@pytest.mark.parametrize(
+    ("name", "ask"),
+    [
+        ("sub/.gitignore", lambda git: git.list_files()),
+        (".git/info/exclude", lambda git: git.ignored(["sub/" + "a/" * 40 + "f"])),
+    ],
+)
+def test_a_rule_that_takes_git_too_long_is_named(root, monkeypatch, name, ask):
+    monkeypatch.setattr(process, "_LONGEST_MATCHING", 1)
+    (root / "sub" / "/".join("a" * 40)).mkdir(parents=True)
+    (root / "sub" / "/".join("a" * 40) / "f").touch()
+    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).write_text(f"*.o\n{SLOW_RULE}\n")
+    with pytest.raises(NotReady) as caught:
+        ask(Git(root))
+    assert caught.value.message == f"git takes too long to match files with {root / name}, line 2"
+    assert caught.value.hint == "simplify that line, then run again"
+
+
+@pytest.mark.skipif(not signalled_at_our_end(signal.SIGTERM), reason="needs setpriv of util-linux")
+def test_a_git_that_is_at_work_ends_when_we_are_killed(root):
+    (root / "/".join("a" * 40)).mkdir(parents=True)
+    (root / "/".join("a" * 40) / "f").touch()
+    (root / ".gitignore").write_text(SLOW_RULE)
+    program = "import pathlib, sys; from code_commit_workspace import Git; Git(pathlib.Path(sys.argv[1])).list_files()"
+    with subprocess.Popen([sys.executable, "-c", program, root]) as ours:
+        children = Path(f"/proc/{ours.pid}/task/{ours.pid}/children")
+        git = ""
+        while not git or b"git" not in _command(git):
+            git = children.read_text().strip()
+        ours.kill()
+    deadline = time.monotonic() + 10
+    while _command(git) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not _command(git)
+
+
+def _command(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

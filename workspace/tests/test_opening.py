@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import resource
 import subprocess
@@ -109,19 +110,15 @@ def test_two_writers_are_one_too_many(root):
         pass  # closed, it gives the lock back
 
 
-@pytest.mark.parametrize("is_repository", [True, False])
-def test_programs_with_different_private_folders_write_one_after_the_other(
-    tmp_path, small_project, is_repository
-):
-    root = small_project if is_repository else tmp_path / "plain"
-    root.mkdir(exist_ok=True)
-    with Workspace.open(root, writes=True, private_folder=".one", repository="private"):
-        with pytest.raises(NotReady, match="another program is using the project"):
-            Workspace.open(root, writes=True, private_folder=".other", repository="private")
-        with Workspace.open(root, writes=False, private_folder=".other", repository="private"):
+def test_nobody_stops_a_writer_by_locking_what_anybody_can_read(small_project):
+    readable = (small_project, small_project / ".git", small_project / ".gitignore")
+    with contextlib.ExitStack() as stack:
+        for path in readable:
+            handle = os.open(path, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        with Workspace.open(small_project, writes=True, private_folder="agent-config"):
             pass
-    with Workspace.open(root, writes=True, private_folder=".other", repository="private"):
-        pass
 
 
 def test_without_a_repository(tmp_path):

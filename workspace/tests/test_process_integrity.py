@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import os
 import shlex
+import stat
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from code_commit_workspace.keys.redaction import Redactor
-from code_commit_workspace.process import folders
+from code_commit_workspace.process import folders, integrity
 from code_commit_workspace.process.integrity import IntegrityCheck
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import SandboxSettings
@@ -133,8 +135,14 @@ def test_a_build_that_changed_what_checks_it_did_not_pass(project, tmp_path):
                 "cp /bin/true src/tool; chmod u+s src/tool; "
                 "mkdir node_modules/t; cp /bin/true node_modules/t; chmod g+s node_modules/t/true"
             ),
-            {"src/tool", "node_modules/t/true"},
+            {"src/tool (was set-uid)", "node_modules/t/true (was set-gid)"},
         ),
+        ("mkfifo src/.gitattributes", {"src/.gitattributes (was a named pipe)"}),
+        (
+            "mkdir new; python3 -c \"import socket; socket.socket(1).bind('new/.gitignore')\"",
+            {"new/.gitignore (was a socket)"},
+        ),
+        ("chmod a-x .", {". (was closed)"}),
         (
             "mv ../project ../old; mkdir ../project",
             {
@@ -260,6 +268,50 @@ def test_folders_that_git_ignores_are_not_searched(project, monkeypatch):
     assert sealed.files.rules == (".gitignore", "sub/.gitignore")
 
 
+def _let_it_be_older(path: Path) -> None:
+    """Wait until the clock of files has moved on, so that no process counts as the cause."""
+    while time.time_ns() - path.stat().st_ctime_ns <= 2 * integrity._CLOCK_TICK:
+        pass
+
+
+def test_what_would_harm_others_or_stop_us_is_cleared(project, tampered):
+    (project / "src/old").touch(mode=0o644)
+    (project / "src/old").chmod(0o2755)
+    _let_it_be_older(project / "src/old")
+    names = tampered(
+        "chmod u+s,g+s src/main.c; mkdir src/shared; chmod g+s src/shared; mkfifo src/.gitignore;"
+        "chmod 0 ."
+    )
+    assert names == (
+        ". (was closed)",
+        "src/.gitignore (was a named pipe)",
+        "src/main.c (was set-uid)",
+    )
+    modes = {name: stat.S_IMODE((project / name).stat().st_mode) for name in ("src/main.c", "src")}
+    assert modes == {"src/main.c": 0o644, "src": 0o755}
+    assert (project / "src/old").stat().st_mode & stat.S_ISGID, "it is older"
+    for kept in ("src/old", "src/shared"):
+        assert (project / kept).stat().st_mode & stat.S_ISGID
+    assert not (project / "src/.gitignore").exists()
+
+
+def test_a_folder_too_deep_to_be_searched_is_named(tampered):
+    deep = "for i in $(seq 50); do d=$(printf 'd%.0s' {1..200}); mkdir $d; cd $d; done"
+    [name] = tampered(f"mkdir src/deep; cd src/deep; {deep}")
+    assert name.startswith("src/deep/ddd")
+    assert name.endswith("… (cannot be searched: File name too long)")
+    assert len(name) < 300
+
+
+@pytest.mark.usefixtures("no_privileges")
+def test_a_closed_folder_is_named_if_the_process_closed_it(project, tampered):
+    (project / "theirs").mkdir(mode=0o311)
+    _let_it_be_older(project / "theirs")
+    assert tampered("mkdir closed; touch closed/file; chmod 0311 closed") == (
+        "closed (cannot be searched: Permission denied)",
+    )
+
+
 def test_set_uid_files_are_searched_where_a_process_can_write(project):
     script = "for d in src logs new; do mkdir -p $d; cp /bin/true $d/t; chmod u+s $d/t; done"
     named: list[tuple[str, ...]] = []
@@ -270,7 +322,7 @@ def test_set_uid_files_are_searched_where_a_process_can_write(project):
         before = check.seal()
         subprocess.run(["bash", "-e", "-c", script], cwd=project, check=True)
         named.append(check.altered(before))
-    assert named == [("new/t", "src/t"), ()]
+    assert named == [("new/t (was set-uid)", "src/t (was set-uid)"), ()]
 
 
 def test_folders_are_read_again_after_a_change_alone(project, monkeypatch):

@@ -12,7 +12,13 @@ import subprocess
 import pytest
 
 from code_commit_workspace.process.seccomp import filter_for
-from code_commit_workspace.process.system_calls import ABIS, LIMITED_CALLS, REFUSED_CALLS
+from code_commit_workspace.process.system_calls import (
+    ABIS,
+    LIMITED_CALLS,
+    MODE_CALLS,
+    REFUSED_CALLS,
+    ModeCall,
+)
 
 ALLOWED = 0x7FFF0000
 EPERM = 0x50001
@@ -46,6 +52,8 @@ def answer(abi: str, number: int, *arguments: int, machine: str = "") -> int:
                 position += if_true if accumulator == value else if_false
             case 0x35:
                 position += if_true if accumulator >= value else if_false
+            case 0x45:
+                position += if_true if accumulator & value else if_false
             case 0x06:
                 return value
             case _:
@@ -56,7 +64,7 @@ def answer(abi: str, number: int, *arguments: int, machine: str = "") -> int:
 def test_each_call_of_the_table_is_refused_and_no_other(abi: str) -> None:
     column = ABIS.index(abi)
     refused = {call.numbers[column]: ERRORS[call.error] for call in REFUSED_CALLS}
-    limited = {call.numbers[column] for call in LIMITED_CALLS}
+    limited = {call.numbers[column] for call in (*LIMITED_CALLS, *MODE_CALLS)}
 
     answers = {number: answer(abi, number) for number in range(600) if number not in limited}
 
@@ -76,6 +84,34 @@ def test_of_an_argument_the_lower_half_counts_as_in_the_kernel(abi: str, upper: 
         request: answer(abi, IOCTL[abi], 0, upper | request) for request in range(0x5400, 0x5480)
     }
     assert {request for request in requests if requests[request] == EPERM} == {0x5412, 0x541C}
+
+
+@pytest.mark.parametrize("abi", ABIS)
+@pytest.mark.parametrize("upper", [0, 1 << 32])
+def test_no_call_sets_the_bit_of_a_set_uid_program(abi: str, upper: int) -> None:
+    creating, temporary, plain = 0o100, 0o20200000, 0o2
+    asked = 0
+    for call in MODE_CALLS:
+        number = call.numbers[ABIS.index(abi)]
+        if number is None:
+            continue
+        asked += 1
+        for mode, refused in {0o4755: EPERM, 0o6000: EPERM, 0o104644: EPERM}.items():
+            assert _asked(abi, number, call, mode | upper, creating) == refused, call.name
+        for mode in (0o755, 0o2755, 0o1777, 0o100644):
+            assert _asked(abi, number, call, mode | upper, creating) == ALLOWED, call.name
+        if call.flags is not None:
+            assert _asked(abi, number, call, 0o4755, temporary) == EPERM
+            assert _asked(abi, number, call, 0o4755, plain) == ALLOWED, "the mode is not read"
+    assert asked >= 5
+
+
+def _asked(abi: str, number: int, call: ModeCall, mode: int, flags: int) -> int:
+    arguments = [0] * 4
+    arguments[call.mode] = mode
+    if call.flags is not None:
+        arguments[call.flags] = flags
+    return answer(abi, number, *arguments)
 
 
 def test_no_socket_is_made_by_the_old_call_that_hides_its_family() -> None:
@@ -124,7 +160,7 @@ def headers() -> dict[str, dict[str, int]]:
 def test_numbers_are_those_of_the_kernels_headers(headers: dict[str, dict[str, int]]) -> None:
     compared = 0
     for abi, numbers in headers.items():
-        for call in (*REFUSED_CALLS, *LIMITED_CALLS):
+        for call in (*REFUSED_CALLS, *LIMITED_CALLS, *MODE_CALLS):
             number = call.numbers[ABIS.index(abi)]
             if call.name in numbers:
                 assert (abi, call.name, number) == (abi, call.name, numbers[call.name])

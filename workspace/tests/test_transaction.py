@@ -355,11 +355,20 @@ with ProjectLock(pathlib.Path(sys.argv[1])) as lock:
     assert (home(root) / "lock").exists()
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b'{"pid": "x", "run": 1}', b"[" * 4096], ids=len)
-def test_a_lock_whose_file_says_nothing_useful_is_still_held(root, text):
+def test_only_this_account_can_open_the_lock(root):
+    with ProjectLock(home(root)):
+        assert stat.S_IMODE((home(root) / "lock").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"[]", b'{"pid": "x", "run": 1}', b'{"pid": 1, "run": "another"}', b"[" * 4096],
+    ids=len,
+)
+def test_the_system_names_the_holder_of_a_lock_whose_file_does_not(root, text):
     with ProjectLock(home(root)):
         (home(root) / "lock").write_bytes(text)
-        with pytest.raises(NotReady, match=r"another run is using this project$"):
+        with pytest.raises(NotReady, match=rf"using this project: process {os.getpid()}$"):
             ProjectLock(home(root)).__enter__()
 
 

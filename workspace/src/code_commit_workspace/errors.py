@@ -51,3 +51,12 @@ def no_room(error: BaseException) -> NotReady | None:
     return NotReady(
         f"cannot write: {where}{error.strerror}", hint="free some disk space, or make it writable"
     )
+
+
+def no_access(error: BaseException) -> NotReady | None:
+    """Return a `NotReady` if `error` means that this account may not use a path, else None."""
+    if not isinstance(error, PermissionError) or not isinstance(error.filename, str):
+        return None
+    return NotReady(
+        f"cannot use {error.filename}: {error.strerror}", hint="give your account access to it"
+    )

@@ -15,7 +15,7 @@ from code_commit_workspace.files.path_kinds import is_folder, lexists
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git, NoRepository
 from code_commit_workspace.transaction.home import open_home
-from code_commit_workspace.transaction.lock import ProjectLock, only_writer
+from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import in_force, recover
 
 Repository = Literal["required", "optional", "private", "existing"]
@@ -111,7 +111,7 @@ def recover_for_reading(tree: ProjectTree, home: Path) -> str | None:
     """Roll back the change set of a killed run, unless a running process will finish it."""
     while in_force(home):
         try:
-            with ProjectLock(home), only_writer(home.parent.parent):
+            with ProjectLock(home):
                 return recover(tree, home)
         except NotReady:
             if in_force(home):  # otherwise the other run has finished meanwhile

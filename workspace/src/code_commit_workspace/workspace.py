@@ -24,7 +24,7 @@ from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.records import CheckpointLimits, Protected, SandboxSettings
 from code_commit_workspace.transaction.home import CHECKPOINTS, make_state_folder
-from code_commit_workspace.transaction.lock import ProjectLock, only_writer
+from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import recover
 
 # Imported on first use: a command that only reads starts no process and checks no changes, and one
@@ -135,7 +135,6 @@ class Workspace:
             lock = None
             if writes:
                 lock = stack.enter_context(ProjectLock(home))
-                stack.enter_context(only_writer(root))
             if is_private:
                 git = private_git(root, home, replace=writes, writable=git.writable)
             with STOP.hold():

@@ -16,7 +16,12 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.process import seccomp
-from code_commit_workspace.process.system_calls import ABIS, LIMITED_CALLS, REFUSED_CALLS
+from code_commit_workspace.process.system_calls import (
+    ABIS,
+    LIMITED_CALLS,
+    MODE_CALLS,
+    REFUSED_CALLS,
+)
 
 MACHINE = os.uname().machine
 PROGRAM = Path(__file__).with_name("kernel_calls.py")
@@ -105,6 +110,28 @@ def test_nothing_is_typed_into_a_terminal(errors: Calls, column: int) -> None:
     error_numbers = errors([[call.numbers[column], -1, request, -1] for request in requests])
 
     assert error_numbers == [errno.EPERM, errno.EPERM, errno.EPERM, errno.EBADF]
+
+
+@pytest.mark.parametrize(("mode", "is_refused"), [(0o4755, True), (0o2755, False)])
+def test_no_call_makes_a_set_uid_program(
+    errors: Calls, column: int, mode: int, is_refused: bool
+) -> None:
+    calls = {}
+    for call in MODE_CALLS:
+        number = call.numbers[column]
+        if number is not None:
+            arguments = [*INVALID]
+            arguments[call.mode] = mode
+            if call.flags is not None:
+                arguments[call.flags] = os.O_CREAT | os.O_WRONLY
+            calls[call.name] = [number, *arguments]
+
+    error_numbers = errors(list(calls.values()))
+
+    refused = {
+        name for name, error in zip(calls, error_numbers, strict=True) if error == errno.EPERM
+    }
+    assert refused == (set(calls) if is_refused else set())
 
 
 @pytest.mark.skipif(MACHINE != "x86_64", reason="calls of x86")

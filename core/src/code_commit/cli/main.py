@@ -87,7 +87,7 @@ def report(error: BaseException, argv: Sequence[str], out: CommandOutput) -> int
     if isinstance(error, SystemExit) and error.code in {None, 0}:
         return ExitCode.REACHED  # argparse, after a command's help
     if isinstance(error, OSError):
-        error = _folder_gone() or error
+        error = _folder_lost() or error
     shown = as_reported(error)
     code = exit_code_of(shown)
     message = shown.message
@@ -113,11 +113,18 @@ def _flags_in(argv: Sequence[str]) -> Sequence[str]:
     return argv[: argv.index("--")]
 
 
-def _folder_gone() -> NotReady | None:
+def _folder_lost() -> NotReady | None:
     try:
-        os.getcwd()  # noqa: PTH109 - pathlib costs
+        folder = os.getcwd()  # noqa: PTH109 - pathlib costs
     except OSError as gone:
         return NotReady(
             f"the current folder no longer exists: {gone.strerror}", hint="change to another folder"
         )
-    return None
+    if os.access(folder, os.R_OK | os.X_OK):
+        return None
+    import shlex
+
+    return NotReady(
+        f"your account may not use the current folder {folder}",
+        hint=f"`chmod u+rwx {shlex.quote(folder)}`",
+    )

@@ -25,7 +25,7 @@ from code_commit_workspace import (
     NotReady,
     Stop,
 )
-from code_commit_workspace.errors import no_room
+from code_commit_workspace.errors import no_access, no_room
 from code_commit_workspace.words import describe
 
 if TYPE_CHECKING:  # every command imports this module
@@ -121,7 +121,7 @@ def as_reported(error: BaseException, where: str = "") -> CodeCommitError:
         return error
     if isinstance(error, KeyboardInterrupt):
         return Interrupted("interrupted")
-    reported = error if isinstance(error, CodeCommitError) else no_room(error)
+    reported = error if isinstance(error, CodeCommitError) else no_room(error) or no_access(error)
     if reported is not None:
         if STOP.is_set:
             return Interrupted(f"interrupted; {reported.message}", hint=reported.hint)

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +22,7 @@ FOLDER = "agent-config"
 DOCUMENT = "consistency-report.json"
 MOST_REPORTS = 16
 
+_PAUSE, _MOST_TRIES = 0.05, 100  # seconds
 _FOLDER_ONLY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -59,13 +61,15 @@ def publish(root: Path, reports: Sequence[str], document: Json, run: str) -> Non
     contents[DOCUMENT] = _encoded(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
     surplus = [name for name in _names(MOST_REPORTS) if name not in contents]
     try:
-        with _folder(root) as folder:
-            fcntl.flock(folder, fcntl.LOCK_EX)  # two runs may end at the same time
-            with _staged(contents, folder, run) as staged:
-                for name in (DOCUMENT, *surplus):
-                    _remove(name, folder)
-                for name in (*names, DOCUMENT):
-                    os.rename(staged[name], name, src_dir_fd=folder, dst_dir_fd=folder)
+        with (
+            _folder(root) as folder,
+            _staged(contents, folder, run) as staged,
+        ):
+            _wait_for_others(folder)
+            for name in (DOCUMENT, *surplus):
+                _remove(name, folder)
+            for name in (*names, DOCUMENT):
+                os.rename(staged[name], name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError as error:
         raise NotReady(
             f"cannot write the report to {FOLDER}: {error.strerror}",
@@ -93,6 +97,17 @@ def _folder(root: Path) -> Iterator[int]:
         yield handle
     finally:
         os.close(handle)
+
+
+def _wait_for_others(folder: int) -> None:
+    """Wait until no other run writes here; not long, because anybody can hold the lock."""
+    for _ in range(_MOST_TRIES):
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 @contextmanager

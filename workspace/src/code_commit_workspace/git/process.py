@@ -5,10 +5,12 @@ from __future__ import annotations
 import atexit
 import math
 import os
+import resource
 import select
 import selectors
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -17,10 +19,12 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from code_commit_workspace.errors import Interrupted
+from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.git.control_files import ControlFiles
 from code_commit_workspace.git.layout import GitError
+from code_commit_workspace.git.slow_rules import slow_rule
 from code_commit_workspace.interruption import STOP
+from code_commit_workspace.parent_death import signalled_at_our_end
 from code_commit_workspace.words import describe_ending
 
 # Seconds.
@@ -31,6 +35,9 @@ _IDLE = 0.3  # without any processor time
 _AFTER_SIGTERM, _AFTER_SIGKILL = 0.3, 30.0  # git removes its lock files in the first
 _AT_EXIT = 0.05
 _PIECE = 1 << 16  # bytes
+# These match paths with rules, and one rule can keep git busy for years.
+_MATCHING = frozenset({"check-ignore", "ls-files"})
+_LONGEST_MATCHING = 20  # seconds of processor time; 100,000 files take less than one
 
 _STARTS = 1.0  # seconds for other threads to start git
 
@@ -49,7 +56,11 @@ class _Running:
         command: Sequence[str],
         folder: Path,
         environ: Mapping[str, str],
+        limit: int | None,
     ) -> subprocess.Popen[bytes]:
+        """Start git; the system kills it after `limit` seconds of processor time."""
+        if limit is not None:  # and at our end: it may not come to its own
+            command = [*signalled_at_our_end(signal.SIGTERM), *command]
         with self._starting:  # the end waits until git is known
             process = subprocess.Popen(
                 command,
@@ -61,6 +72,9 @@ class _Running:
                 start_new_session=True,  # no terminal for prompts; Ctrl-C ends us, not git halfway
             )
             self._groups.add(process.pid)
+        if limit is not None and sys.platform == "linux":
+            with suppress(ProcessLookupError):  # it has ended
+                resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
         return process
 
     def forget(self, process: subprocess.Popen[bytes]) -> None:
@@ -103,16 +117,18 @@ def run_git(
 
     Raises:
         GitError: it could not be started, or did not end within `timeout` seconds.
-        NotReady: one of `files` is a pipe or a device.
+        NotReady: one of `files` is a pipe or a device, or has rules that take git too long.
         Interrupted: a signal came.
     """
     STOP.check()
     if files:
         files.require_plain()
+    name = command_of(command[1:])
+    limit = _LONGEST_MATCHING if name in _MATCHING else None
     begin = time.monotonic()
     running = _running_in(os.getpid())
     try:
-        process = running.start(command, folder, environ)
+        process = running.start(command, folder, environ, limit)
     except OSError as error:
         raise GitError(f"git could not be run in {folder}: {error.strerror}") from error
     with process:
@@ -120,7 +136,7 @@ def run_git(
             stdout, stderr = _exchange(process, stdin, most, _Watch(process, begin, timeout, files))
         except TimeoutError:
             _end(process)
-            name = command_of(command[1:])
+            _require_quick_rules(files)
             raise GitError(
                 f"`git {name}` did not end within {timeout:g} seconds in {folder}"
             ) from None
@@ -129,7 +145,23 @@ def run_git(
             raise
         finally:
             running.forget(process)
+    if limit and process.returncode == -signal.SIGKILL:
+        _require_quick_rules(files)
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def _require_quick_rules(files: ControlFiles | None) -> None:
+    """Check whether a rule is why git did not end in time.
+
+    Raises:
+        NotReady: one may be.
+    """
+    rule = slow_rule(files) if files else ""
+    if rule:
+        raise NotReady(
+            f"git takes too long to match files with {rule}",
+            hint="simplify that line, then run again",
+        )
 
 
 def failure(args: Sequence[str], completed: subprocess.CompletedProcess[bytes]) -> GitError:

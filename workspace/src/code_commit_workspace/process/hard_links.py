@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
@@ -42,12 +42,18 @@ def files_below(top: str, *, skip: Iterable[str] = ()) -> Iterator[tuple[str, os
             continue
 
 
-def unusual_files(top: str, *, skip: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+def unusual_files(
+    top: str,
+    *,
+    skip: Iterable[str],
+    onerror: Callable[[str, OSError], object] | None = None,
+) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the regular files below `top` that have several names, or set-uid or set-gid bits.
 
-    They come with their status. Do not follow links; leave out the folders `skip`. All other files
-    cost as little as possible: there may be hundreds of thousands. From a handle on its folder, the
-    system finds a file faster than by its path.
+    They come with their status. Do not follow links; leave out the folders `skip`. Each folder that
+    cannot be searched is passed to `onerror`. All other files cost as little as possible: there may
+    be hundreds of thousands. From a handle on its folder, the system finds a file faster than by
+    its path.
     """
     left_out = frozenset(skip)
     ahead = [top]
@@ -72,8 +78,9 @@ def unusual_files(top: str, *, skip: Iterable[str]) -> Iterator[tuple[str, os.st
                     is_unusual = status.st_nlink > 1 or status.st_mode & SET_UID
                     if is_unusual and stat.S_ISREG(status.st_mode):
                         yield f"{folder}/{entry.name}", status
-        except OSError:
-            continue
+        except OSError as error:
+            if onerror is not None:
+                onerror(folder, error)
 
 
 @contextmanager

@@ -26,8 +26,8 @@ from code_commit_workspace.process.checked_files import (
     find_checked_files,
     folder_of,
 )
+from code_commit_workspace.process.clearing import clear_new_bits, remove_special, reopen
 from code_commit_workspace.process.folders import Folders
-from code_commit_workspace.process.hard_links import SET_UID, unusual_files
 
 BUILD_SCRIPT = "build.sh"
 
@@ -60,10 +60,11 @@ class Seal:
 class Sealed:
     """The state of all checked files at one moment.
 
-    `time` is in nanoseconds, by the clock of files. `skipped` are the folders that are not searched
-    for set-uid files; None if no folder is.
+    `root` is the status of the root; None if it is gone. `time` is in nanoseconds, by the clock of
+    files. `skipped` are the folders that are not searched for set-uid files; None if no folder is.
     """
 
+    root: os.stat_result | None
     seals: dict[str, Seal]
     files: CheckedFiles
     time: int
@@ -118,7 +119,8 @@ class IntegrityCheck:
         skip = ""
         if self._state_hidden:
             skip = os.path.realpath(self._state_folder)
-        seals = {"": _place(self._root)}
+        root = _status(self._root)
+        seals = {"": _place(root)}
         for name in (self._build_script, *files.rules):
             seals |= self._file(self._root / name)
         for place in (self._root / ".git", *self._git_folders):
@@ -130,10 +132,14 @@ class IntegrityCheck:
             else:
                 seals |= self._git(place, skip, follow=False)
         seals |= self._below(self._state_folder.parent, skip)
-        return Sealed(seals, files, now, self._skipped())
+        return Sealed(root, seals, files, now, self._skipped())
 
     def altered(self, before: Sealed) -> tuple[str, ...]:
-        """Return what differs from `before`: paths relative to the root; `.` is the root."""
+        """Return what differs from `before`: paths relative to the root; `.` is the root.
+
+        Clear what would harm others or stop us: the names of these paths have a remark.
+        """
+        is_closed = before.root is not None and reopen(self._root, before.root)
         after = self.seal(before.files.folders)
         changed = {
             name for name, seal in before.seals.items() if not seal.holds(after.seals.get(name))
@@ -149,7 +155,12 @@ class IntegrityCheck:
             changed = {name for name in changed if not name.startswith(f"{git_folder}/")}
             changed.add(git_folder)
         changed |= after.files.links - before.files.links
-        changed |= self._made_set_uid(before)
+        for name in set(after.files.special) - set(before.files.special):
+            changed.discard(name)
+            changed.add(f"{name} ({remove_special(self._root / name)})")
+        changed |= self._made_programs(before)
+        if is_closed:
+            changed.add(". (was closed)")
         return tuple(sorted(_shown(name) for name in changed))
 
     def _skipped(self) -> frozenset[str] | None:
@@ -159,15 +170,12 @@ class IntegrityCheck:
         folders = [f"{self._root}/{name}" for name in (".git", *self._unreachable)]
         return frozenset(filter(is_plain_folder, folders))
 
-    def _made_set_uid(self, before: Sealed) -> set[str]:
-        """Return the files below the root that became set-uid or set-gid since then."""
-        names: set[str] = set()
+    def _made_programs(self, before: Sealed) -> set[str]:
+        """Return the files below the root that were set-uid or set-gid, and clear their bits."""
         if before.skipped is None:
-            return names
-        for path, status in unusual_files(str(self._root), skip=before.skipped):
-            if status.st_mode & SET_UID and status.st_ctime_ns >= before.time:
-                names.add(self._name(path))
-        return names
+            return set()
+        made = clear_new_bits(str(self._root), skip=before.skipped, since=before.time)
+        return {f"{self._name(path)} ({remark})" for path, remark in made}
 
     def _git(self, folder: Path, skip: str, *, follow: bool = True) -> dict[str, Seal]:
         """Seal a `.git`: a folder, a file that names one, or a link.
@@ -234,12 +242,17 @@ def _files(top: str, skip: str) -> Iterator[str]:
             continue
 
 
-def _place(root: Path) -> Seal:
+def _status(folder: Path) -> os.stat_result | None:
     try:
-        status = root.stat()
+        return folder.stat()
     except OSError:
+        return None
+
+
+def _place(root: os.stat_result | None) -> Seal:
+    if root is None:
         return Seal("absent")
-    return Seal("root", stamp=(status.st_dev, status.st_ino))
+    return Seal("root", stamp=(root.st_dev, root.st_ino))
 
 
 def _seal(path: str, *, mode: bool = False) -> Seal | None:

@@ -13,10 +13,15 @@ from pathlib import Path
 
 from code_commit_workspace.process.system_calls import (
     ABIS,
+    CLOSED,
+    CREATING_FLAGS,
     LIMITED_CALLS,
     MISSING,
+    MODE_CALLS,
     REFUSED_CALLS,
+    SET_UID_BIT,
     LimitedCall,
+    ModeCall,
 )
 
 # Instructions, as in <linux/bpf_common.h>: a code, how many to skip if true and if false, a value.
@@ -25,6 +30,7 @@ _LOAD = 0x20
 _SKIP = 0x05
 _IF_EQUAL = 0x15
 _IF_AT_LEAST = 0x35
+_IF_ANY_BIT = 0x45
 _RETURN = 0x06
 # Offsets in `struct seccomp_data`. On these machines, the lower half of an argument comes first.
 _NUMBER = 0
@@ -88,12 +94,18 @@ def _part_of(abi: str) -> list[_Instruction]:
         if number is not None:
             part += _return_if(_IF_EQUAL, number, _ERROR | refused.error)
     for limited in LIMITED_CALLS:
-        number = limited.numbers[column]
-        if number is not None:
-            judgement = _judge_argument(limited)
-            part += [(_IF_EQUAL, 0, len(judgement), number), *judgement]
+        part += _if_called(limited.numbers[column], _judge_argument(limited))
+    for creating in MODE_CALLS:
+        part += _if_called(creating.numbers[column], _judge_mode(creating))
     part.append((_RETURN, 0, 0, _ALLOW))
     return part
+
+
+def _if_called(number: int | None, judgement: list[_Instruction]) -> list[_Instruction]:
+    """Return the instructions that reach `judgement`, which returns, for the call `number`."""
+    if number is None:
+        return []
+    return [(_IF_EQUAL, 0, len(judgement), number), *judgement]
 
 
 def _judge_argument(call: LimitedCall) -> list[_Instruction]:
@@ -106,6 +118,21 @@ def _judge_argument(call: LimitedCall) -> list[_Instruction]:
     for value in call.values:
         judgement += _return_if(_IF_EQUAL, value, if_listed)
     judgement.append((_RETURN, 0, 0, if_not))
+    return judgement
+
+
+def _judge_mode(call: ModeCall) -> list[_Instruction]:
+    """Return the instructions that refuse a call which would set the set-uid bit."""
+    judgement: list[_Instruction] = []
+    if call.flags is not None:
+        judgement += [
+            (_LOAD, 0, 0, _ARGUMENTS + 8 * call.flags),
+            (_IF_ANY_BIT, 1, 0, CREATING_FLAGS),
+            (_RETURN, 0, 0, _ALLOW),
+        ]
+    judgement.append((_LOAD, 0, 0, _ARGUMENTS + 8 * call.mode))
+    judgement += _return_if(_IF_ANY_BIT, SET_UID_BIT, _ERROR | CLOSED)
+    judgement.append((_RETURN, 0, 0, _ALLOW))
     return judgement
 
 

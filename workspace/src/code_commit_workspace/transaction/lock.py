@@ -6,18 +6,15 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.open_flags import LOCK_FILE, OLD_FILE, ROOT_FOLDER
+from code_commit_workspace.files.open_flags import LOCK_FILE
 from code_commit_workspace.files.path_kinds import kind_of
 from code_commit_workspace.transaction.home import open_home, unlock
 
 _NAME = "lock"
-_HINT = "wait for it to end, or stop it, then run again"
 
 
 class ProjectLock:
@@ -60,7 +57,7 @@ class ProjectLock:
                 raise NotReady(f"the lock {path} cannot be taken: {error.strerror}") from error
             raise NotReady(
                 f"another run is using this project{holder}",
-                hint=_HINT,
+                hint="wait for it to end, or stop it, then run again",
             ) from None
         self._handle = handle
         self.name("")
@@ -78,39 +75,36 @@ class ProjectLock:
         os.pwrite(self._handle, text, 0)
 
 
-@contextmanager
-def only_writer(root: Path) -> Iterator[None]:
-    """Hold, during the block, a lock that programs with different private folders share.
-
-    It is on the `.git` of the project: a build may lock the project's folder for its own ends.
-    Without a `.git`, it is on the folder. Network file systems that lock no folder have no such
-    lock.
-
-    Raises:
-        NotReady: another program holds it.
-    """
-    try:
-        handle = os.open(root / ".git", OLD_FILE)
-    except OSError:
-        handle = os.open(root, ROOT_FOLDER)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise NotReady(f"another program is using the project {root}", hint=_HINT) from None
-        except OSError:
-            pass  # the lock in the state folder is held nevertheless
-        yield
-    finally:
-        unlock(handle)
-
-
 def _holder(handle: int) -> str:
-    """Return the process and run that hold the lock, or an empty text if its file has no names."""
+    """Return the process that holds the lock, and its run; an empty text if nothing tells them.
+
+    Any process that can open the file may hold the lock, so the system is asked before the file.
+    """
+    pid, run = _recorded(handle)
+    holders = _locking(handle)
+    if holders and pid not in holders:
+        return f": process {holders[0]}"
+    if pid is None:
+        return ""
+    return f": process {pid}, run {run}" if run else f": process {pid}"
+
+
+def _recorded(handle: int) -> tuple[int | None, str]:
     try:
         holder = json.loads(os.pread(handle, 4096, 0))
-        process = f": process {int(holder['pid'])}"
-        run = str(holder["run"])
+        return int(holder["pid"]), str(holder["run"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return ""
-    return f"{process}, run {run}" if run else process
+        return None, ""
+
+
+def _locking(handle: int) -> list[int]:
+    """Return the processes that hold a lock on a file; none if the system does not tell."""
+    status = os.fstat(handle)
+    device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+    file = f"{device}:{status.st_ino}"
+    try:
+        rows = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+    except OSError:
+        return []
+    # Such as `1: FLOCK ADVISORY WRITE 7034 fe:01:2491 0 EOF`; the process is 0 if it is hidden.
+    return [int(row[4]) for row in rows if row[5:6] == [file] and int(row[4]) > 0]

@@ -12,9 +12,9 @@ from code_commit_workspace.process.launch import Process
 
 _SECONDS_TO_PROVE = 20
 _LONGEST_MESSAGE = 4096  # bytes
-# Devices for graphics and virtual machines, besides the usual ones; no disks, and no terminals of
-# other processes.
-_DEVICES = ("kvm", "dri", "kfd")
+# Devices for graphics and computing, besides the usual ones; no disks, no terminals of other
+# processes, and no virtual machines, which would be run by a kernel that sees no filter.
+_DEVICES = ("dri", "kfd")
 # What anybody may write to, and folders of /proc through which root could change the kernel without
 # any capability.
 _KERNEL = ("pressure", "sys")
