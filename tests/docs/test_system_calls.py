@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from code_commit_workspace.process.system_calls import LIMITED_CALLS, REFUSED_CALLS
+from code_commit_workspace.process.system_calls import LIMITED_CALLS, MODE_CALLS, REFUSED_CALLS
 
 PAGE = Path(__file__).parents[2] / "docs/security.md"
 ERRORS = {1: "EPERM", 38: "ENOSYS", 97: "EAFNOSUPPORT"}  # their numbers on Linux
@@ -18,7 +18,8 @@ def test_each_refused_call_is_listed_with_its_error() -> None:
     for calls, error, _ in re.findall(r"^\| (`.+?) \| (E\w+) \| (.+) \|$", section, re.MULTILINE):
         for name in re.findall(r"`([a-z_0-9]+)`", calls):
             listed[name] = error
-    assert listed == {
+    refused = {
         VARIANTS.get(call.name, call.name): ERRORS[call.error]
         for call in (*REFUSED_CALLS, *LIMITED_CALLS)
     }
+    assert listed == refused | {call.name: "EPERM" for call in MODE_CALLS}
