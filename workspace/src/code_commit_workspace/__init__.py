@@ -25,7 +25,6 @@ _PUBLIC = {
     "git.committing": ("NextCommit", "StatusEntry"),
     "interruption": ("STOP", "Stop"),
     "guard.private_folder": ("check_private_folder", "require_gitignore_line"),
-    "parent_death": ("signalled_at_our_end",),
     "process.launch": ("Process",),
     "process.running": ("RunningProcess",),
     "process.terminal_text": ("as_on_terminal",),

@@ -27,7 +27,6 @@ from .guard.private_folder import require_gitignore_line as require_gitignore_li
 from .interruption import STOP as STOP
 from .interruption import Stop as Stop
 from .keys.redaction import Redactor as Redactor
-from .parent_death import signalled_at_our_end as signalled_at_our_end
 from .process.launch import Process as Process
 from .process.running import RunningProcess as RunningProcess
 from .process.terminal_text import as_on_terminal as as_on_terminal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import fcntl
 import math
 import os
 import resource
@@ -24,7 +25,6 @@ from code_commit_workspace.git.control_files import ControlFiles
 from code_commit_workspace.git.layout import GitError
 from code_commit_workspace.git.slow_rules import slow_rule
 from code_commit_workspace.interruption import STOP
-from code_commit_workspace.parent_death import signalled_at_our_end
 from code_commit_workspace.words import describe_ending
 
 # Seconds.
@@ -38,6 +38,7 @@ _PIECE = 1 << 16  # bytes
 # These match paths with rules, and one rule can keep git busy for years.
 _MATCHING = frozenset({"check-ignore", "ls-files"})
 _LONGEST_MATCHING = 20  # seconds of processor time; 100,000 files take less than one
+_F_SETSIG = 10  # in fcntl(2): which signal to send
 
 _STARTS = 1.0  # seconds for other threads to start git
 
@@ -56,11 +57,8 @@ class _Running:
         command: Sequence[str],
         folder: Path,
         environ: Mapping[str, str],
-        limit: int | None,
+        lifeline: _Lifeline,
     ) -> subprocess.Popen[bytes]:
-        """Start git; the system kills it after `limit` seconds of processor time."""
-        if limit is not None:  # and at our end: it may not come to its own
-            command = [*signalled_at_our_end(signal.SIGTERM), *command]
         with self._starting:  # the end waits until git is known
             process = subprocess.Popen(
                 command,
@@ -70,11 +68,9 @@ class _Running:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,  # no terminal for prompts; Ctrl-C ends us, not git halfway
+                pass_fds=(lifeline.reader,),
             )
             self._groups.add(process.pid)
-        if limit is not None and sys.platform == "linux":
-            with suppress(ProcessLookupError):  # it has ended
-                resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit, limit))
         return process
 
     def forget(self, process: subprocess.Popen[bytes]) -> None:
@@ -90,6 +86,24 @@ class _Running:
                 with suppress(OSError):
                     os.killpg(group, number)
             time.sleep(_AT_EXIT)
+
+
+class _Lifeline:
+    """A pipe between us and git. If we end in any way, the system ends git with SIGTERM."""
+
+    def __init__(self) -> None:
+        self.reader, self._writer = os.pipe()
+
+    def tie(self, process: int) -> None:
+        """Let the system signal the process, which has the reader, when nobody can write."""
+        if sys.platform == "linux":
+            fcntl.fcntl(self.reader, fcntl.F_SETOWN, process)
+            fcntl.fcntl(self.reader, _F_SETSIG, signal.SIGTERM)
+            fcntl.fcntl(self.reader, fcntl.F_SETFL, os.O_ASYNC)
+
+    def close(self) -> None:
+        os.close(self.reader)
+        os.close(self._writer)
 
 
 _running_in = cache(_Running)
@@ -124,15 +138,19 @@ def run_git(
     if files:
         files.require_plain()
     name = command_of(command[1:])
-    limit = _LONGEST_MATCHING if name in _MATCHING else None
     begin = time.monotonic()
     running = _running_in(os.getpid())
+    lifeline = _Lifeline()
     try:
-        process = running.start(command, folder, environ, limit)
+        process = running.start(command, folder, environ, lifeline)
     except OSError as error:
+        lifeline.close()
         raise GitError(f"git could not be run in {folder}: {error.strerror}") from error
     with process:
         try:
+            lifeline.tie(process.pid)
+            if name in _MATCHING:
+                _limit_processor_time(process.pid)
             stdout, stderr = _exchange(process, stdin, most, _Watch(process, begin, timeout, files))
         except TimeoutError:
             _end(process)
@@ -145,9 +163,17 @@ def run_git(
             raise
         finally:
             running.forget(process)
-    if limit and process.returncode == -signal.SIGKILL:
+            lifeline.close()
+    if name in _MATCHING and process.returncode == -signal.SIGKILL:
         _require_quick_rules(files)
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def _limit_processor_time(process: int) -> None:
+    if sys.platform == "linux":
+        with suppress(ProcessLookupError):  # it has ended
+            limits = (_LONGEST_MATCHING, _LONGEST_MATCHING)
+            resource.prlimit(process, resource.RLIMIT_CPU, limits)
 
 
 def _require_quick_rules(files: ControlFiles | None) -> None:
