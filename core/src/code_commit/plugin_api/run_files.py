@@ -14,7 +14,7 @@ from code_commit.plugin_api.record import Record
 from code_commit.run_folder.json_array import close_arrays
 from code_commit.run_folder.json_text import read_json_lines
 from code_commit.run_folder.output_folder import output_folders, plain_name
-from code_commit_workspace import open_regular
+from code_commit_workspace import open_regular, require_untracked
 
 LOGS = "logs"  # the folder of all run folders
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
@@ -39,9 +39,9 @@ def find_run(root: Path, run: str) -> Path:
     If the run was killed, the arrays of events that it left open are closed.
 
     Raises:
-        NotReady: no run matches, or the prefix matches several.
+        NotReady: no run matches, the prefix matches several, or git tracks something in `logs`.
     """
-    folders = output_folders(root / LOGS)
+    folders = _own_folders(root)
     if not folders:
         raise NotReady(f"there are no runs in {root / LOGS}", hint="run `code-commit` first")
     matches = _matching_runs(folders, run)
@@ -71,8 +71,23 @@ def run_folders(root: Path) -> list[Path]:
     """Return the folders of all runs, the oldest first, by their start in UTC.
 
     Their names are in local time.
+
+    Raises:
+        NotReady: `logs` cannot be read, or git tracks something in it.
     """
-    return sorted(output_folders(root / LOGS), key=run_start)
+    return sorted(_own_folders(root), key=run_start)
+
+
+def _own_folders(root: Path) -> list[Path]:
+    """Return the folders of all runs by their names. Runs that git brought are not one's own.
+
+    Raises:
+        NotReady: `logs` cannot be read, or git tracks something in it.
+    """
+    folders = output_folders(root / LOGS)
+    if folders:
+        require_untracked(root, LOGS)
+    return folders
 
 
 def _latest(folders: Sequence[Path]) -> Path:

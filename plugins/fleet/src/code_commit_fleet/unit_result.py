@@ -108,9 +108,11 @@ def bounded(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_folder(project: Path, ended: Ended) -> Path | None:
-    """Return the folder of the run that `ended`: a repository may contain others, and links."""
+    """Return the folder of the run that `ended`, or None if it did not begin."""
     runs = [event.get("run") for event in _events(ended.stdout)]
-    folders = [folder for folder in run_folders(project) if folder.name in runs[-1:]]
+    if not runs:
+        return None
+    folders = [folder for folder in run_folders(project) if folder.name == runs[-1]]
     return folders[0] if folders else None
 
 
