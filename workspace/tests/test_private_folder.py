@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace import NotReady, check_private_folder, require_untracked
+from code_commit_workspace import NotReady, check_private_folder
+from code_commit_workspace.guard.private_folder import require_untracked
 
 NAME = "agent-config"
 BLOB = "78981922613b2afb6025042ff6bd878ac1994e85"  # a.txt

@@ -24,11 +24,7 @@ _PUBLIC = {
     "git": ("Git", "GitError", "NoRepository"),
     "git.committing": ("NextCommit", "StatusEntry"),
     "interruption": ("STOP", "Stop"),
-    "guard.private_folder": (
-        "check_private_folder",
-        "require_gitignore_line",
-        "require_untracked",
-    ),
+    "guard.private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
     "process.running": ("RunningProcess",),
     "process.terminal_text": ("as_on_terminal",),

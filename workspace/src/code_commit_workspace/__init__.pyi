@@ -24,7 +24,6 @@ from .git.committing import NextCommit as NextCommit
 from .git.committing import StatusEntry as StatusEntry
 from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
-from .guard.private_folder import require_untracked as require_untracked
 from .interruption import STOP as STOP
 from .interruption import Stop as Stop
 from .keys.redaction import Redactor as Redactor

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -12,9 +11,9 @@ from typing import Any, BinaryIO
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.record import Record
 from code_commit.run_folder.json_array import close_arrays
-from code_commit.run_folder.json_text import read_json_lines
+from code_commit.run_folder.json_text import read_json, read_json_lines
 from code_commit.run_folder.output_folder import output_folders, plain_name
-from code_commit_workspace import open_regular, require_untracked
+from code_commit_workspace import open_regular
 
 LOGS = "logs"  # the folder of all run folders
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
@@ -86,6 +85,8 @@ def _own_folders(root: Path) -> list[Path]:
     """
     folders = output_folders(root / LOGS)
     if folders:
+        from code_commit_workspace.guard.private_folder import require_untracked
+
         require_untracked(root, LOGS)
     return folders
 
@@ -126,7 +127,7 @@ def _first_event_time(folder: Path) -> float:
 
 def _document_time(folder: Path) -> float:
     with open_run_file(folder, DOCUMENT) as file:
-        document = json.loads(file.read(_LARGEST_DOCUMENT))
+        document = read_json(file.read(_LARGEST_DOCUMENT))
     return datetime.fromisoformat(document["started"]).timestamp()
 
 

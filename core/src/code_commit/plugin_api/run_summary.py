@@ -16,7 +16,7 @@ from code_commit.plugin_api.run_files import (
     read_records,
 )
 from code_commit.plugin_api.run_json import render_document, run_document
-from code_commit.run_folder.json_text import read_finite
+from code_commit.run_folder.json_text import read_json
 from code_commit_workspace import STOP, replace_file
 
 _LARGEST = 64 * 1024 * 1024  # bytes
@@ -65,7 +65,7 @@ def _ended_document(folder: Path) -> dict[str, Any] | None:
         with open_run_file(folder, DOCUMENT) as file:
             if os.fstat(file.fileno()).st_size > _LARGEST:
                 return None
-            document = read_finite(file.read())
+            document = read_json(file.read())
     except (OSError, ValueError, RecursionError):
         return None
     if isinstance(document, dict) and document.get("state") in _ENDED:

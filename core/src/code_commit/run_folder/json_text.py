@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
@@ -14,6 +13,9 @@ from code_commit_workspace import STOP, open_regular
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONGEST_LINE = 64 * 1024 * 1024  # bytes
+# Sums of these are finite, and fit where a float is needed. A run has no larger number.
+_MOST_DIGITS = 19
+_LARGEST_NUMBER = 1e19
 
 
 def to_json(value: object) -> Any:
@@ -79,24 +81,32 @@ def read_json_lines(path: Path) -> Iterator[Any]:
                     line = file.readline(_LONGEST_LINE)
                 continue
             try:
-                value = read_finite(line)
+                value = read_json(line)
             except (ValueError, RecursionError):
                 continue
             yield value
 
 
-def read_finite(text: bytes) -> Any:
-    """Return the value of a JSON text.
+def read_json(text: bytes) -> Any:
+    """Return the value of a JSON text that a program wrote.
 
     Raises:
         RecursionError: it is nested too deep.
-        ValueError: it is not JSON in UTF-8, or a number in it is not finite.
+        ValueError: it is not JSON in UTF-8, or a number in it is larger than any that a run has.
     """
-    return json.loads(text.decode(), parse_float=_finite, parse_constant=_finite)
+    return json.loads(
+        text.decode(), parse_int=_integer, parse_float=_finite, parse_constant=_finite
+    )
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"{text[:_MOST_DIGITS]}... is too large a number")
+    return int(text)
 
 
 def _finite(text: str) -> float:
     value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is not a JSON number")
+    if not abs(value) < _LARGEST_NUMBER:  # also "NaN"
+        raise ValueError(f"{text[:_MOST_DIGITS]} is too large a number")
     return value
