@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace import NotReady, check_private_folder
-from code_commit_workspace.guard.private_folder import require_untracked
 
 NAME = "agent-config"
 BLOB = "78981922613b2afb6025042ff6bd878ac1994e85"  # a.txt
@@ -252,7 +251,7 @@ def test_another_folder_may_have_to_be_untracked_too(root, path):
     check_private_folder(root, NAME)
     for check in (
         lambda: check_private_folder(root, NAME, untracked=["logs"]),
-        lambda: require_untracked(root, "logs"),
+        lambda: check_private_folder(root, "logs", needs_line=False),
     ):
         with pytest.raises(NotReady, match="git tracks"):
             check()
@@ -262,10 +261,10 @@ def test_another_folder_that_is_a_submodule_is_refused(root, tmp_path):
     git(tmp_path, "clone", "-q", str(root), "other")
     git(root, "submodule", "add", "-q", str(tmp_path / "other"), "logs")
     with pytest.raises(NotReady, match="git tracks logs"):
-        require_untracked(root, "logs")
+        check_private_folder(root, "logs", needs_line=False)
     git(root, "rm", "-q", "-r", "-f", "--cached", "--", "logs")
     with pytest.raises(NotReady, match="logs is a git repository itself"):
-        require_untracked(root, "logs")
+        check_private_folder(root, "logs", needs_line=False)
 
 
 @pytest.mark.parametrize("place", ["top", "below", "around", "changed", "no file"])
@@ -289,8 +288,8 @@ def test_the_command_of_the_hint_helps(root, tmp_path, place):
     elif place == "no file":
         file.unlink()
     with pytest.raises(NotReady, match="git tracks logs/a run/x") as caught:
-        require_untracked(project, "logs")
+        check_private_folder(project, "logs", needs_line=False)
     command = caught.value.hint.split("`")[1]
     subprocess.run(["bash", "-c", command], cwd=project, check=True, capture_output=True)
-    require_untracked(project, "logs")
+    check_private_folder(project, "logs", needs_line=False)
     assert file.exists() == (place != "no file")

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.record import Record
+from code_commit.plugin_api.stored_json import counts, read_json, read_json_lines
 from code_commit.run_folder.json_array import close_arrays
-from code_commit.run_folder.json_text import read_json, read_json_lines
 from code_commit.run_folder.output_folder import output_folders, plain_name
-from code_commit_workspace import open_regular
+from code_commit_workspace import check_private_folder, open_regular
 
 LOGS = "logs"  # the folder of all run folders
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
 LARGEST_DIFF = 8 * 1024 * 1024  #: bytes; larger diffs are left out of run folders
 _FURTHEST = 14 * 3600.0  # seconds between a local time and UTC, either way: Kiribati
 _LARGEST_DOCUMENT = 64 * 1024 * 1024  # bytes
+_END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+# The fields of events with numbers that are added up.
+_COUNTED = {
+    "call.finished": (
+        "seconds",
+        "cost_usd",
+        "input_tokens",
+        "output_tokens",
+        "cache_read_tokens",
+        "cache_write_tokens",
+        "reasoning_tokens",
+    ),
+    "process.finished": ("seconds",),
+    "run.finished": ("cost_usd", "call_costs"),
+}
 # What reading the files of a run raises if they are missing or not what a run writes.
 _MALFORMED = (
     OSError,
@@ -85,9 +100,7 @@ def _own_folders(root: Path) -> list[Path]:
     """
     folders = output_folders(root / LOGS)
     if folders:
-        from code_commit_workspace.guard.private_folder import require_untracked
-
-        require_untracked(root, LOGS)
+        check_private_folder(root, LOGS, needs_line=False)
     return folders
 
 
@@ -176,6 +189,7 @@ def is_running(folder: Path) -> bool:
 
 
 def _record(value: Any) -> Record | None:
+    """Return the record that a line of events has, or None if it is none that a run writes."""
     match value:
         case {
             "seq": int(seq),
@@ -186,6 +200,12 @@ def _record(value: Any) -> Record | None:
             "kind": str(kind),
             "data": dict(data),
             "version": int(version),
-        }:
+        } if 0 <= time < _END_OF_TIME and _counts(kind, data):
             return Record(seq, float(time), run, span, parent, kind, data, version)
     return None
+
+
+def _counts(kind: str, data: Mapping[str, Any]) -> bool:
+    with suppress(RecursionError):
+        return all(counts(data.get(name)) for name in _COUNTED.get(kind, ()))
+    return False

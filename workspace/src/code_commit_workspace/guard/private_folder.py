@@ -23,21 +23,24 @@ def check_private_folder(
     root: Path,
     private_folder: str,
     *,
+    needs_line: bool = True,
     untracked: Sequence[str] = (),
     hint: str = "",
 ) -> None:
     """Check that `.gitignore` lists the private folder, and that git tracks nothing in it.
 
     Call this before you read any setting or key of the project: one that came with a repository is
-    somebody else's. `untracked` are other folders in `root` in which git must track nothing; they
-    need no line. If git fails, the check fails. `hint` says how to add the line, if not by hand.
+    somebody else's. A folder that git may see, such as that of logs, does not need the line.
+    `untracked` are more such folders. If git fails, the check fails. `hint` says how to add the
+    line, if not by hand.
 
     Raises:
         NotReady: the line in `.gitignore` is missing, git tracks something in a folder, or git
             failed.
     """
-    require_gitignore_line(root, private_folder, hint=hint)
-    require_untracked(root, private_folder, *untracked)
+    if needs_line:
+        require_gitignore_line(root, private_folder, hint=hint)
+    _require_untracked(root, [private_folder, *untracked])
 
 
 def require_gitignore_line(
@@ -74,15 +77,7 @@ def require_gitignore_line(
             )
 
 
-def require_untracked(root: Path, *folders: str) -> None:
-    """Check that git tracks nothing in `folders` of `root`, and that none is a repository itself.
-
-    What git tracks came with the repository, and is somebody else's. Without a repository, nothing
-    is tracked.
-
-    Raises:
-        NotReady: git tracks something, or failed.
-    """
+def _require_untracked(root: Path, folders: Sequence[str]) -> None:
     from code_commit_workspace.git import Git, GitError
 
     patterns = [pattern for folder in folders for pattern in _patterns_of_alike(folder)]
