@@ -293,15 +293,16 @@ def test_a_line_that_is_no_message_is_answered_and_the_server_goes_on(tmp_path: 
         b'{"jsonrpc": "2.0", "id": 8, "method": "ping"}',
     ]
     with Project.create(tmp_path).start("mcp", "serve") as server:
-        stdout, stderr = server.communicate(b"".join(line + b"\n" for line in lines), timeout=60)
-    answers = [json.loads(line) for line in stdout.splitlines()]
-    *faults, pong = answers
+        server.stdin.write(b"".join(line + b"\n" for line in lines))
+        server.stdin.flush()
+        *faults, pong = [json.loads(server.stdout.readline()) for _ in lines]
+        rest, stderr = server.communicate(timeout=60)
     codes = [-32700] * 5 + [-32600] * 3
-    assert [(answer["id"], answer["error"]["code"]) for answer in faults] == [
+    assert [(fault["id"], fault["error"]["code"]) for fault in faults] == [
         (None, code) for code in codes
     ]
     assert (pong["id"], pong["result"]) == (8, {})
-    assert (server.returncode, stderr) == (0, b"")
+    assert (server.returncode, rest, stderr) == (0, b"", b"")
 
 
 def test_a_signal_just_before_a_wait_ends_the_server(tmp_path: Path) -> None:
