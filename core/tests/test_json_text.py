@@ -88,7 +88,7 @@ def test_lines_that_are_not_json_are_skipped(
     ["9" * 20, "-" + "9" * 400, "9" * 5000, "1e19", "-1e300", "1e999", "NaN", "-Infinity"],
 )
 def test_a_number_that_no_run_has_is_an_error(number):
-    with pytest.raises(ValueError, match=r"too large|integer string"):
+    with pytest.raises(ValueError, match="no run has the number"):
         read_json(f'{{"a": [{number}]}}'.encode())
 
 

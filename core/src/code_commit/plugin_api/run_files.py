@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.record import Record
-from code_commit.plugin_api.stored_json import counts, read_json, read_json_lines
+from code_commit.plugin_api.stored_json import is_count, read_json, read_json_lines
 from code_commit.run_folder.json_array import close_arrays
 from code_commit.run_folder.output_folder import output_folders, plain_name
 from code_commit_workspace import check_private_folder, open_regular
@@ -33,7 +33,7 @@ _COUNTED = {
         "reasoning_tokens",
     ),
     "process.finished": ("seconds",),
-    "run.finished": ("cost_usd", "call_costs"),
+    "run.finished": ("cost_usd",),
 }
 # What reading the files of a run raises if they are missing or not what a run writes.
 _MALFORMED = (
@@ -206,6 +206,9 @@ def _record(value: Any) -> Record | None:
 
 
 def _counts(kind: str, data: Mapping[str, Any]) -> bool:
-    with suppress(RecursionError):
-        return all(counts(data.get(name)) for name in _COUNTED.get(kind, ()))
-    return False
+    """Return whether the fields that are added up are counts, or unknown."""
+    amounts = [data.get(name) for name in _COUNTED.get(kind, ())]
+    costs = data.get("call_costs")
+    if isinstance(costs, dict):
+        amounts += costs.values()
+    return all(amount is None or is_count(amount) for amount in amounts)

@@ -37,9 +37,12 @@ def counts(value: Any) -> bool:
         return all(map(counts, value.values()))
     if isinstance(value, list):
         return all(map(counts, value))
-    if isinstance(value, int | float):
-        return value >= 0 and not isinstance(value, bool)
-    return True
+    return is_count(value) or not isinstance(value, int | float)
+
+
+def is_count(value: Any) -> bool:
+    """Return whether `value` is a number, and neither negative nor a bool."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
 def read_json_lines(path: Path) -> Iterator[Any]:
@@ -66,12 +69,12 @@ def read_json_lines(path: Path) -> Iterator[Any]:
 
 def _integer(text: str) -> int:
     if len(text) > _MOST_DIGITS:
-        raise ValueError(f"{text[:_MOST_DIGITS]}... is too large a number")
+        raise ValueError(f"no run has the number {text:.20}...")
     return int(text)
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not abs(value) < _LARGEST_NUMBER:  # also "NaN"
-        raise ValueError(f"{text[:_MOST_DIGITS]} is too large a number")
+        raise ValueError(f"no run has the number {text:.20}")
     return value
