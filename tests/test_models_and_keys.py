@@ -293,3 +293,17 @@ def test_a_build_gets_no_key(project, server):
         assert key.encode() not in written
         assert key not in finished.stdout + finished.stderr
     assert "SOME_COPY" not in (project.run_folder / "1-build.txt").read_text()
+
+
+@pytest.mark.parametrize("line", [f'"{KEY}"', f"'{KEY}'", f"export GEMINI_API_KEY={KEY}"])
+def test_a_key_in_quotes_ends_the_run_before_a_call(project, server, line):
+    project.write({"agent-config/gemini-key.txt": f"{line}\n"})
+    for arguments in (("--dry-run",), ("doctor", "--no-build")):
+        finished = project.command(*arguments, environ=server.environment())
+        said = finished.stdout + finished.stderr
+        assert finished.exit_code == 3, said
+        assert "the key in agent-config/gemini-key.txt has " in said
+        assert "write the key alone" in said
+        assert KEY[3:] not in said
+    assert server.requests == []
+    assert not (project.root / "logs").exists()

@@ -168,3 +168,23 @@ def test_an_unknown_provider_shows_how_to_reach_a_compatible_server(project) -> 
     finished = project.command("--model", "ollama/llama3")
     assert finished.exit_code == 2
     assert "[providers.openai.ollama], then `--model openai.ollama`" in finished.stderr
+
+
+@pytest.mark.fast_rows(1)
+@pytest.mark.parametrize("provider", MODELS)
+def test_a_number_of_tokens_that_no_call_has_is_unknown(commit, project, provider) -> None:
+    body = re.sub(
+        rb"(?i)(tokens?(?:count)?\": ?)\d+", rb"\g<1>" + b"9" * 400, answer_of(provider, GOOD)[1]
+    )
+    assert body.count(b"9" * 400) >= 2
+    finished, _ = commit(provider, Reply(body=body), CODE_COMMIT_STREAM="never")
+    assert (finished.exit_code, project.read("a.txt")) == (0, "new\n"), finished.stderr
+    row = project.command("runs", "--json").document["runs"][0]
+    assert (row["tokens"]["input"], row["cost_complete"]) == (None, False)
+
+
+@pytest.mark.parametrize("wait", ["1e400", "9" * 400])
+def test_a_wait_that_no_service_means_is_not_one(commit, wait) -> None:
+    busy = Reply(status=503, headers={"Retry-After": wait})
+    finished, requests = commit("openai", busy, GOOD)
+    assert (finished.exit_code, len(requests)) == (0, 2), finished.stderr

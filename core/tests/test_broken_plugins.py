@@ -146,6 +146,16 @@ def test_a_provider_that_breaks_its_promise_is_one_that_failed(tmp_path):
             f"return {STOPPED}, cost=float('inf'))",
             "whose `cost` must be a number of dollars, not inf",
         ),
+        (f"return {STOPPED}, cost=10**400)", "must be a number of dollars, not 1000"),
+        *(
+            (
+                f"return {ANSWER.format(text=repr('x'), finish='Finish.STOP')}".replace(
+                    "Usage()", f"Usage({count}, 1)"
+                ),
+                "whose `usage` must have numbers of tokens, not",
+            )
+            for count in ("10**400", "-5", "True", "float('nan')", "'1'")
+        ),
         ("raise SystemExit(0)", "failed: SystemExit: 0"),
         ("raise GeneratorExit", "failed: GeneratorExit"),
         ("return None", "returned None for a Completion"),

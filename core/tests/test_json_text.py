@@ -8,11 +8,11 @@ from types import MappingProxyType
 
 import pytest
 
-from code_commit.run_folder import json_text
+from code_commit.plugin_api import stored_json
+from code_commit.plugin_api.stored_json import counts, read_json, read_json_lines
 from code_commit.run_folder.json_text import (
     join_surrogates,
     json_document,
-    read_json_lines,
     to_json,
 )
 
@@ -66,7 +66,7 @@ def test_the_halves_of_a_character_are_joined(text, joined):
 def test_lines_that_are_not_json_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_text, "_LONGEST_LINE", 40)
+    monkeypatch.setattr(stored_json, "_LONGEST_LINE", 40)
     lines = [
         *(b'{"a": 1}', b"half", b"[1, NaN]", b"Infinity", b"1e999", b'"\xff"', b"", b"[" * 39),
         *(
@@ -81,6 +81,28 @@ def test_lines_that_are_not_json_are_skipped(
     assert list(read_json_lines(tmp_path / "events")) == [{"a": 1}, "x" * 37, 2.5]
     (tmp_path / "events").write_bytes(b"1\n2")
     assert list(read_json_lines(tmp_path / "events")) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["9" * 20, "-" + "9" * 400, "9" * 5000, "1e19", "-1e300", "1e999", "NaN", "-Infinity"],
+)
+def test_a_number_that_no_run_has_is_an_error(number):
+    with pytest.raises(ValueError, match="no run has the number"):
+        read_json(f'{{"a": [{number}]}}'.encode())
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "9" * 15, "-9e18", "1.5"])
+def test_other_numbers_are_read(number):
+    assert read_json(number.encode()) == float(number)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(1, True), ({"a": [0, 1.5, None, "-1"]}, True), (-1, False), ([{"a": True}], False)],
+)
+def test_what_counts_is_neither_negative_nor_a_truth_value(value, expected):
+    assert counts(value) is expected
 
 
 def test_a_link_is_not_read(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from code_commit.config.key_text import parse_key
+from code_commit.config.key_text import bare_key, parse_key, require_bare
 from code_commit.plugin_api import NotReady
 
 
@@ -34,3 +34,34 @@ def test_what_is_no_key_is_told_without_it(text, fault):
         parse_key(text, "the file")
     assert caught.value.message == f"the key in the file {fault}"
     assert caught.value.hint == "a key is one line of printable ASCII, at least 8 characters"
+
+
+QUOTED = "has quotes around it"
+NAMED = "has the name of a variable before it"
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "fault"),
+    [
+        ('"wertvoll"', "wertvoll", QUOTED),
+        ("'wertvoll'", "wertvoll", QUOTED),
+        ("OPENAI_API_KEY=wertvoll", "wertvoll", NAMED),
+        ("export KEY=wertvoll", "wertvoll", NAMED),
+        ("export OPENAI_API_KEY='wertvoll'", "wertvoll", NAMED),
+        ('A_B="wert=voll"', "wert=voll", NAMED),
+        ("wertvoll", "wertvoll", ""),
+        ("\"wertvoll'", "\"wertvoll'", ""),
+        ('wert"voll', 'wert"voll', ""),
+        ("WERT_VOLL==", "WERT_VOLL==", ""),
+        ("wert_voll=x", "wert_voll=x", ""),
+    ],
+)
+def test_a_key_is_written_alone(text, key, fault):
+    assert bare_key(text) == key
+    if not fault:
+        require_bare(text, "the file")
+        return
+    with pytest.raises(NotReady) as caught:
+        require_bare(text, "the file")
+    assert caught.value.message == f"the key in the file {fault}"
+    assert "wert" not in caught.value.hint

@@ -4,6 +4,7 @@ shown.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from code_commit.config.key_text import bare_key
 from code_commit.config.keys import FoundKey, KeyStore
 from code_commit.plugin_api.definitions import ProviderDefinition
 from code_commit.plugin_api.errors import NotReady
@@ -236,6 +238,7 @@ PRINTABLE = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_s
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(key=PRINTABLE, end=st.sampled_from(["", "\n", "\r\n"]))
 def test_any_printable_line_is_a_key_and_is_censored(root: Path, key: str, end: str) -> None:
+    assume(bare_key(key) == key)
     key_file(root, key + end)
     redactor = Redactor()
     key_read = KeyStore(root, redactor.add, {}).key_for(OPENAI, "default", {})
@@ -282,6 +285,28 @@ def test_what_is_no_key_is_refused_without_showing_any_of_it(
     assert "one line of printable ASCII" in message
     assert "wert" not in message
     assert "schl" not in message
+
+
+@pytest.mark.parametrize("quoted", ["'wertvoll-key'", '"wertvoll-key"', "A_KEY=wertvoll-key"])
+def test_a_key_in_quotes_is_refused_and_censored_both_ways(root: Path, quoted: str) -> None:
+    key_file(root, f"{quoted}\n")
+    config(root, f"[providers.gemini.other]\napi_key = {json.dumps(quoted)}")
+    redactor = Redactor()
+    keys = KeyStore(root, redactor.add, {"GEMINI_API_KEY": quoted})
+    places = {
+        "agent-config/openai-key.txt": (OPENAI, "default"),
+        "variable GEMINI_API_KEY": (GEMINI, "default"),
+        "[providers.gemini.other] api_key": (GEMINI, "other"),
+    }
+    for place, (definition, name) in places.items():
+        with pytest.raises(NotReady, match=r"has the name of|has quotes around it") as caught:
+            keys.key_for(definition, name, {})
+        assert place in caught.value.message
+        assert "wert" not in f"{caught.value.message}{caught.value.hint}"
+    assert set(redactor.keys) == {quoted, "wertvoll-key"}
+    redactor.keys.clear()
+    keys.redact_all(["GEMINI_API_KEY"])
+    assert set(redactor.keys) == {quoted, "wertvoll-key"}
 
 
 def test_a_key_file_that_is_not_plain_is_refused(root: Path) -> None:

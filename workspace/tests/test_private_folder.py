@@ -55,7 +55,7 @@ def refused(root: Path) -> str:
     with pytest.raises(NotReady) as caught:
         check_private_folder(root, "agent-config")
     hints = {
-        "git tracks": "check the file; if it is yours, run `git rm --cached ",
+        "git tracks": "check the files in ",
         "git cannot check": "fix the repository, then run again",
         f"{NAME} is a git repository": f"check its files; if they are yours, delete {NAME}/.git",
     }
@@ -239,4 +239,57 @@ def test_the_environment_hides_nothing(root, tmp_path, monkeypatch):
 
 def test_no_repository_brings_nothing(tmp_path):
     (tmp_path / ".gitignore").write_text(f"/{NAME}\n")
-    check_private_folder(tmp_path, "agent-config")
+    check_private_folder(tmp_path, "agent-config", untracked=["logs"])
+
+
+@pytest.mark.parametrize("path", ["logs", "logs/.gitignore", "Logs/x", "lo\u200cgs/x"])
+def test_another_folder_may_have_to_be_untracked_too(root, path):
+    check_private_folder(root, NAME, untracked=["logs"])
+    track(root, f"sub/{path}")
+    check_private_folder(root, NAME, untracked=["logs"])
+    track(root, path)
+    check_private_folder(root, NAME)
+    for check in (
+        lambda: check_private_folder(root, NAME, untracked=["logs"]),
+        lambda: check_private_folder(root, "logs", needs_line=False),
+    ):
+        with pytest.raises(NotReady, match="git tracks"):
+            check()
+
+
+def test_another_folder_that_is_a_submodule_is_refused(root, tmp_path):
+    git(tmp_path, "clone", "-q", str(root), "other")
+    git(root, "submodule", "add", "-q", str(tmp_path / "other"), "logs")
+    with pytest.raises(NotReady, match="git tracks logs"):
+        check_private_folder(root, "logs", needs_line=False)
+    git(root, "rm", "-q", "-r", "-f", "--cached", "--", "logs")
+    with pytest.raises(NotReady, match="logs is a git repository itself"):
+        check_private_folder(root, "logs", needs_line=False)
+
+
+@pytest.mark.parametrize("place", ["top", "below", "around", "changed", "no file"])
+def test_the_command_of_the_hint_helps(root, tmp_path, place):
+    project = tracking = root
+    path = "logs/a run/x"
+    if place == "below":
+        project, path = root / "below", f"below/{path}"
+    elif place == "around":
+        git(tmp_path, "init", "-q")
+        tracking, path = tmp_path, f"project/{path}"
+    file = tracking / path
+    file.parent.mkdir(parents=True)
+    file.write_text("mine\n")
+    track(tracking, path)
+    if place == "changed":
+        git(tracking, "commit", "-qm", "x")
+        file.write_text("more\n")
+        git(tracking, "add", "-f", path)
+        file.write_text("and more\n")
+    elif place == "no file":
+        file.unlink()
+    with pytest.raises(NotReady, match="git tracks logs/a run/x") as caught:
+        check_private_folder(project, "logs", needs_line=False)
+    command = caught.value.hint.split("`")[1]
+    subprocess.run(["bash", "-c", command], cwd=project, check=True, capture_output=True)
+    check_private_folder(project, "logs", needs_line=False)
+    assert file.exists() == (place != "no file")

@@ -188,6 +188,8 @@ def head(**more) -> bytes:
         (b"{}\n", "the result has no record: 'record'"),
         (b"[" * 100_000 + b"\n", "the result has no record: "),
         (head(record=7), "the result is malformed"),
+        (head(record={"cost": 10**400}), "no run has the number 1000"),
+        (head(record={"cost": float("nan")}), "no run has the number NaN"),
         (head(files=[["a", -1], ["b", 1]]), "the result is malformed"),
         (head(files=[["a", 2**40]]), "the result is malformed"),
         (head(files=[["../a", 1]]), "the result has a file named '../a'"),

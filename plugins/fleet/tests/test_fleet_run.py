@@ -304,24 +304,23 @@ def test_no_key_is_written_through_a_link_that_a_repository_has(fleet, link):
     assert fleet.server.requests == []
 
 
-def test_a_result_has_nothing_of_runs_that_a_repository_has(fleet):
+def test_a_repository_that_brings_runs_is_not_changed(fleet):
     """Its run folders may be forged, and may be links to those of other projects."""
     (one,) = fleet.repositories("one")
     outside = fleet.folder / "outside"
     outside.mkdir()
-    (outside / "events.jsonl").write_text("{}\n")
     (outside / "secret.txt").write_text("not of this run")
     forged = one / "logs/9999-01-01-00-00-00-committing-code"
     forged.mkdir(parents=True)
     (forged / "events.jsonl").write_text("{}\n")
-    (forged / "secret.txt").write_text("not of this run")
     (one / "logs/9999-02-02-00-00-00-committing-code").symlink_to(outside)
     fleet.git(one, "add", "-f", "logs")
     fleet.commit(one)
     fleet.write("one", head="max_cost = 1.0")
     fleet.server.script(fleet.good)
-    assert fleet.run("--workers", "1").exit_code == 0
-    assert fleet.lines[0]["cost"] > 0
+    assert fleet.run("--workers", "1").exit_code == 1
+    assert fleet.outcomes() == {"one": "not_ready"}
+    assert "git tracks logs/9999-" in fleet.lines[0]["error"]
+    assert fleet.server.requests == []
     unit = next((fleet.folder / "fleet.fleet/units").iterdir())
-    assert (unit / "run/1-initial-query.txt").exists()
-    assert not [path for path in unit.rglob("*") if path.name == "secret.txt"]
+    assert not [path for path in unit.rglob("*") if path.name in {"secret.txt", "events.jsonl"}]

@@ -83,6 +83,20 @@ def test_invalid_json_numbers_are_ignored(project, number):
             json.loads(finished.stdout, parse_constant=pytest.fail)
 
 
+@pytest.mark.parametrize("cost", ["12", {}, [], -1, True, 10**400])
+def test_a_call_with_a_cost_that_is_none_is_damaged(project, cost):
+    lines = [
+        event(1, "call.started", CALL),
+        event(2, "call.finished", {**FINISHED, **TOKENS, "cost_usd": cost}),
+        event(3, "run.finished", {"outcome": "reached", "call_costs": {"1": cost}}),
+    ]
+    project.write({f"logs/{RUN}/events.jsonl": "".join(lines)})
+    for arguments in (("show",), ("cost",), ("list",)):
+        finished = project.command("runs", *arguments)
+        assert finished.exit_code == 0, finished.stderr
+    assert "unfinished" in project.command("runs", "show").stdout
+
+
 def test_a_summary_is_one_line(project):
     document = {"state": "finished", "outcome": "reached", "summary": "a\n  outcome   forged"}
     project.write({f"logs/{RUN}/run.json": json.dumps(document), f"logs/{RUN}/events.jsonl": ""})

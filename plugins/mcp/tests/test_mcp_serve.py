@@ -25,6 +25,10 @@ from code_commit_testing.warm_start import warm_python
 
 LOOPBACK = "from code_commit_testing.loopback_provider import code_commit_providers\n"
 needs_tasks = pytest.mark.skipif(not find_spec("code_commit_tasks"), reason="needs the task agent")
+COMMIT_ARGUMENTS = {
+    *("query", "rollup", "context", "context_tokens", "dry_run", "candidates", "repairs"),
+    *("format", "commit", "no_commit", "review", "model", "max_cost", "on_failure"),
+}
 GREEN = "^^^greeting.txt\nhello\n^^^end\n"
 
 
@@ -91,11 +95,7 @@ def test_each_workflow_is_a_tool(served) -> None:
     assert {"committing_code", "list_runs", "show_run", "diff_run", "undo_run"} <= tools.keys()
     properties = tools["committing_code"].input_schema["properties"]
     assert {"query", "dry_run", "repairs", "model", "max_cost", "on_failure"} <= properties.keys()
-    assert not {"sandbox", "disable_plugin", "json", "debug", "query_file"} & properties.keys()
-    assert (properties["files"]["type"], properties["files"]["items"]) == (
-        "array",
-        {"type": "string"},
-    )
+    assert properties.keys() == COMMIT_ARGUMENTS
     assert tools["list_runs"].annotations.read_only_hint
     assert tools["committing_code"].annotations.destructive_hint
 
@@ -112,23 +112,25 @@ def code_commit_workflows():
     return [
         workflow(
             "strange",
-            Flag(("--strange",), "select it", selects=True),
-            Flag(("-o", "--strange-out-dir"), "a folder", metavar="X"),
-            Flag(("--strange-notes",), "a file", metavar="NOTES_FILE"),
-            Flag(("--strange-service",), "an address", metavar="URL"),
-            Flag(("--strange-config",), "a file", metavar="X"),
-            Flag(("--strange-cmd",), "a program", metavar="X"),
-            Flag(("--dest",), "a folder", metavar="X"),
-            Flag(("--strange-with",), "a program that the author thought of", metavar="X", for_people=True),
-            Flag(("--strange-path",), "a path in the project", metavar="PATH", for_people=False),
-            Flag(("--strange-words",), "how long", metavar="N"),
+            Flag(("--strange",), "select it", selects=True, for_programs=True),
+            Flag(("--strange-path",), "a file", metavar="PATH"),
+            Flag(("--into",), "elsewhere", metavar="X"),
+            Flag(("--force",), "a switch"),
+            Flag(("--strange-words",), "how long", metavar="N", for_programs=True),
+            Flag(
+                ("--strange-names",),
+                "some",
+                metavar="NAME",
+                several=True,
+                for_programs=True,
+            ),
         ),
         workflow("by-path", Flag(("--by-path",), "a file", metavar="PATH", selects=True)),
     ]
 """
 
 
-def test_what_names_something_of_this_machine_is_for_people(served, tmp_path) -> None:
+def test_a_client_has_only_the_flags_that_a_plugin_offers_to_programs(served, tmp_path) -> None:
     """Also in a workflow whose author did not think of other programs."""
     install_plugin(tmp_path / "plugins", "strange", STRANGE)
 
@@ -136,32 +138,22 @@ def test_what_names_something_of_this_machine_is_for_people(served, tmp_path) ->
         return (await client.list_tools()).tools
 
     tools = {tool.name: tool.input_schema["properties"] for tool in served(use)}
-    assert tools["strange"].keys() == {
-        "strange_path",
-        "strange_words",
-        "model",
-        "max_cost",
-        "on_failure",
-    }
+    shared = {"model", "max_cost", "on_failure"}
+    assert tools["strange"].keys() == {"strange_words", "strange_names", *shared}
+    names = tools["strange"]["strange_names"]
+    assert (names["type"], names["items"]) == ("array", {"type": "string"})
     assert "by_path" not in tools
-    names = ("strange_out_dir", "o", "strange_notes", "strange_service", "strange_with")
-    for name in (*names, "strange_config", "strange_cmd", "dest"):
+    for name in ("strange_path", "into", "force"):
         failed, text = served.call("strange", **{name: "x"})
         assert (failed, f"'{name}' was unexpected" in text) == (True, True)
-    named = [
-        name
-        for properties in tools.values()
-        for name in properties
-        if "file" in name or "path" in name
-    ]
-    assert sorted(named) == ["files", "paths", "strange_path"]
+    words = re.compile("file|path|folder|dir|spec|force|sandbox|allow|no_build|plugin|output|edit")
+    offered = {name for properties in tools.values() for name in properties}
+    assert {name for name in offered if words.search(name)} == {"paths"}  # of the project
 
 
 def test_an_agent_makes_a_change_looks_at_it_and_undoes_it(served) -> None:
     served.model.script(GREEN)
-    failed, ended = served.call(
-        "committing_code", query="-- write a greeting", files=["build.sh", ".gitignore"]
-    )
+    failed, ended = served.call("committing_code", query="-- write a greeting", dry_run=False)
     assert (failed, ended["outcome"], ended["exit_code"]) == (False, "reached", 0), ended
     assert "-- write a greeting" in served.model.requests[0].prompt
     failed, runs = served.call("list_runs")
@@ -186,6 +178,8 @@ def test_a_run_that_fails_is_an_error_with_its_summary(served) -> None:
     [
         ("committing_code", {"query": 3}, "$.query: 3 is not of type 'string'"),
         ("committing_code", {"sandbox": "off"}, "'sandbox' was unexpected"),
+        ("committing_code", {"files": ["a.txt"]}, "'files' was unexpected"),
+        ("committing_code", {"allow_tests": ["a.txt"]}, "'allow_tests' was unexpected"),
         ("committing_code", {"query_file": "/etc/passwd"}, "'query_file' was unexpected"),
         ("committing_code", {"query-file": "/etc/passwd"}, "'query-file' was unexpected"),
         (
@@ -196,6 +190,8 @@ def test_a_run_that_fails_is_an_error_with_its_summary(served) -> None:
         pytest.param(
             "task", {"task_file": "/etc/passwd"}, "'task_file' was unexpected", marks=needs_tasks
         ),
+        pytest.param("task", {"no_build": True}, "'no_build' was unexpected", marks=needs_tasks),
+        ("undo_run", {"run": "latest", "force": True}, "'force' was unexpected"),
         ("undo_run", {"run": "--version"}, "nothing to undo"),
         ("undo_run", {"run": "--disable-plugin=history"}, "nothing to undo"),
         ("undo_run", {}, "'run' is a required property"),
@@ -282,6 +278,31 @@ def test_a_server_that_is_killed_interrupts_the_run(served, tmp_path: Path) -> N
         time.sleep(0.02)  # the run is nobody's child any more
     finished = json.loads(events.read_text().splitlines()[-1])
     assert (finished["kind"], finished["data"]["exit_code"]) == ("run.finished", 130)
+
+
+def test_a_line_that_is_no_message_is_answered_and_the_server_goes_on(tmp_path: Path) -> None:
+    lines = [
+        b"{nope",
+        b"",
+        b"\xff\xfe",
+        b'{"jsonrpc": "2.0", "id": 7, "method": "ping"',
+        b"[" * 100_000,
+        b'{"a": ' + b"9" * 400 + b"}",
+        b"[1]",
+        b'{"jsonrpc": "2.0", "id": 1}',
+        b'{"jsonrpc": "2.0", "id": 8, "method": "ping"}',
+    ]
+    with Project.create(tmp_path).start("mcp", "serve") as server:
+        server.stdin.write(b"".join(line + b"\n" for line in lines))
+        server.stdin.flush()
+        *faults, pong = [json.loads(server.stdout.readline()) for _ in lines]
+        rest, stderr = server.communicate(timeout=60)
+    codes = [-32700] * 5 + [-32600] * 3
+    assert [(fault["id"], fault["error"]["code"]) for fault in faults] == [
+        (None, code) for code in codes
+    ]
+    assert (pong["id"], pong["result"]) == (8, {})
+    assert (server.returncode, rest, stderr) == (0, b"", b"")
 
 
 def test_a_signal_just_before_a_wait_ends_the_server(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from argparse import ArgumentParser, Namespace
@@ -16,6 +15,7 @@ from code_commit.cli.parser import add_json
 from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
 from code_commit.plugin_api.run_summary import note_redone, note_undone
+from code_commit.plugin_api.stored_json import read_json
 from code_commit.run.put_back import describe_put_back, take_killed_trials, trial_marker
 from code_commit_workspace import STOP
 from code_commit_workspace.words import count_by_folder, count_of, printable
@@ -165,10 +165,10 @@ def _how_to_revert(restored: Sequence[str]) -> str:
 def _commit_of(folder: Path) -> str:
     """Return the commit that a run made, or an empty text."""
     with (
-        suppress(OSError, ValueError, LookupError, TypeError),
+        suppress(OSError, ValueError, LookupError, TypeError, RecursionError),
         open_run_file(folder, DOCUMENT) as file,
     ):
-        return str(json.load(file)["data"]["committed"])[:12]
+        return str(read_json(file.read())["data"]["committed"])[:12]
     return ""
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from code_commit.plugin_api.errors import NotReady
 
-_SHORTEST_KEY = 8  # characters, as for the `Redactor`
+# A line of a shell script or of an `.env` file.
+_NAMED = re.compile(r"(?:export +\w+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)=([^=].*)")
+SHORTEST_KEY = 8  # characters, as for the `Redactor`
 
 
 def parse_key(text: str, where: str) -> str:
@@ -16,7 +20,7 @@ def parse_key(text: str, where: str) -> str:
     key = text
     if text.endswith("\n"):
         key = text.removesuffix("\n").removesuffix("\r")
-    hint = f"a key is one line of printable ASCII, at least {_SHORTEST_KEY} characters"
+    hint = f"a key is one line of printable ASCII, at least {SHORTEST_KEY} characters"
     if not key.strip():
         raise NotReady(f"the key in {where} is empty", hint=hint)
     if "\n" in key or "\r" in key:
@@ -29,6 +33,30 @@ def parse_key(text: str, where: str) -> str:
             )
     if key != key.strip(" "):
         raise NotReady(f"the key in {where} begins or ends with a space", hint=hint)
-    if len(key) < _SHORTEST_KEY:
+    if len(key) < SHORTEST_KEY:
         raise NotReady(f"the key in {where} is too short", hint=hint)
     return key
+
+
+def bare_key(text: str) -> str:
+    """Return the key in a line such as `export NAME="KEY"`. No service has keys of this form."""
+    if named := _NAMED.fullmatch(text):
+        text = named[1]
+    if text[0] in "\"'" and text[-1] == text[0]:
+        return text[1:-1]
+    return text
+
+
+def require_bare(key: str, where: str) -> None:
+    """Check that a key has no quotes around it, and no name before it.
+
+    Raises:
+        NotReady: it has. The error shows no part of the key.
+    """
+    if bare_key(key) == key:
+        return
+    surplus = "the name of a variable before it" if _NAMED.fullmatch(key) else "quotes around it"
+    raise NotReady(
+        f"the key in {where} has {surplus}",
+        hint="write the key alone: nothing is removed before it is sent",
+    )

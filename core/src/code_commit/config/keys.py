@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from code_commit.config.addresses import address_of
-from code_commit.config.key_text import parse_key
+from code_commit.config.key_text import SHORTEST_KEY, bare_key, parse_key, require_bare
 from code_commit.config.proxy import proxy_passwords
 from code_commit.config.sources import (
     PROJECT_FILE,
@@ -82,10 +82,12 @@ class KeyStore:
         address never gets the service's key by accident.
 
         Raises:
-            NotReady: a key cannot be read or is invalid, or the service's own address needs one.
+            NotReady: a key cannot be read, is invalid or in quotes, or the service's own address
+                needs one.
         """
         if key := self._find(definition, config_name):
-            self._redact_key(key.value)
+            self._hide(key)
+            require_bare(key.value, key.source)
             return key
         address = address_of(definition, config_name, table, self._environ)
         if address.own and definition.key_variable is not None:
@@ -150,7 +152,14 @@ class KeyStore:
     def _redact(self, read: Callable[..., FoundKey | None], *arguments: object) -> None:
         with suppress(NotReady):
             if key := read(*arguments):
-                self._redact_key(key.value)
+                self._hide(key)
+
+    def _hide(self, key: FoundKey) -> None:
+        """Redact a key, also what is in its quotes."""
+        self._redact_key(key.value)
+        bare = bare_key(key.value)
+        if bare != key.value and len(bare) >= SHORTEST_KEY:
+            self._redact_key(bare)
 
     def _find(self, definition: ProviderDefinition, config_name: str) -> FoundKey | None:
         """Return the first key that a source holds, the strongest source first."""

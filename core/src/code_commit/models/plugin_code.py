@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,8 @@ from code_commit.plugins.code import checked_result
 from code_commit.run_folder.json_text import join_surrogates
 from code_commit_workspace.words import describe
 
+_TOO_MUCH = 1e12  # dollars or tokens of a call
+
 
 def _checked(value: Any) -> Completion:
     completion = checked_result(
@@ -39,11 +41,18 @@ def _checked(value: Any) -> Completion:
     for index, part in enumerate(parts):
         if isinstance(part, Text):
             parts[index] = replace(part, text=join_surrogates(part.text))
-    if not 0 <= (completion.cost or 0) < math.inf:
-        raise TypeError(
-            f"it gave a Completion whose `cost` must be a number of dollars, not {completion.cost}"
-        )
+    _require_amounts("cost", "be a number of dollars", [completion.cost])
+    usage = completion.usage
+    counts = [usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning]
+    _require_amounts("usage", "have numbers of tokens", counts)
     return replace(completion, message=replace(completion.message, parts=tuple(parts)))
+
+
+def _require_amounts(name: str, kind: str, amounts: Sequence[Any]) -> None:
+    for amount in amounts:
+        is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
+        if amount is not None and not (is_number and 0 <= amount < _TOO_MUCH):
+            raise TypeError(f"it gave a Completion whose `{name}` must {kind}, not {amount!r:.50}")
 
 
 def ask_provider(call: ModelCall, *, service: Service) -> Completion:

@@ -164,6 +164,7 @@ from .service_errors import kind_of_error as kind_of_error
 from .service_errors import kind_of_status as kind_of_status
 from .service_errors import reply_error as reply_error
 from .service_errors import service_error as service_error
+from .stored_json import read_json as read_json
 from .sync_result import require_sync as require_sync
 from .tokens import ArrivingText as ArrivingText
 from .tokens import estimate_tokens as estimate_tokens

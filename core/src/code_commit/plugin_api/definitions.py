@@ -49,17 +49,6 @@ class ProviderDefinition:
     windows: Mapping[str, int] = field(default_factory=dict)
 
 
-# A word with one of these ends names something of this machine.
-_OF_THIS_MACHINE = (
-    "file", "files", "filename", "path", "paths", "folder", "folders", "dir", "dirs", "directory",
-    "directories", "root", "output", "socket", "log", "repo", "repository", "env", "key", "token",
-    "url", "urls", "uri", "address", "host", "port", "proxy", "endpoint", "server", "secret",
-    "program", "command", "cmd", "executable", "exec", "script", "shell", "plugin", "sandbox",
-    "config", "cfg", "cwd", "dest", "destination", "template", "cert", "certificate", "unsafe",
-    "insecure",
-)  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class Flag:
     """A command-line flag of a workflow.
@@ -71,31 +60,18 @@ class Flag:
     Its value sets the field of the workflow's `options` model with the first long name
     (`--query-file` → `query_file`), as text or True; the model converts and validates it.
 
-    Another program, such as an MCP client, or a model behind it, may not set a flag that is
-    `for_people`: one that names a file, a folder, an output, a program or an address, or that
-    weakens a protection. With None, a flag is for people if a word of its names or its `metavar`
-    says so, such as `FILE`, `--out-dir` or `URL`. Pass False only if no value leads out of the
-    project's readable files.
+    Another program, such as an MCP client, or a model behind it, may set a flag only if it is
+    `for_programs`. Pass True only if no value names a file, a folder, an output, a program or an
+    address, forces something, or weakens a check or a protection.
     """
 
     names: tuple[str, ...]
     help: str
     metavar: str | None = None
     selects: bool = False
-    for_people: bool | None = None
     several: bool = False
     needs: str | None = None
-
-    @property
-    def is_for_people(self) -> bool:
-        """Whether only a person may set the flag."""
-        if self.for_people is not None:
-            return self.for_people
-        import re
-
-        text = " ".join([*self.names, self.metavar or ""])
-        words = re.findall(r"[a-z]+", text.lower())
-        return any(word.endswith(_OF_THIS_MACHINE) for word in words)
+    for_programs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ QUERY_FLAGS = (
         ("--query",),
         "describe the change, or what to look at, instead of agent-config/query.txt",
         metavar="TEXT",
+        for_programs=True,
     ),
     Flag(
         ("--query-file",),
         "read the query from a file; - is stdin",
         metavar="FILE",
-        for_people=True,
     ),
 )

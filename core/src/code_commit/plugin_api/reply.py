@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _NO_HEADERS: Mapping[str, str] = {}
+_TOO_MANY_TOKENS = 10**12  # for any call
 
 
 def reply_object(
@@ -130,7 +131,7 @@ def reply_objects(owner: Json, name: str) -> list[dict[str, Any]]:
 def token_count(usage: Json, name: str) -> int | None:
     """Return a number of tokens, or None if it is missing or invalid."""
     value = usage.get(name)
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _TOO_MANY_TOKENS:
         return value
     return None
 

@@ -108,7 +108,7 @@ def prune_runs(workspace: Workspace, retention: Retention, *, but: str = "") -> 
             raise NotReady(f"cannot delete {folder}: {error.strerror}") from error
         deleted.append(folder.name)
         freed += size
-    left = [folder.name for folder in run_folders(workspace.root)]
+    left = [folder.name for folder in folders if folder.name not in deleted]
     # Include runs whose folder was deleted by hand.
     forgotten = set(workspace.checkpoints.runs()).difference(left, kept)
     workspace.checkpoints.forget(forgotten)

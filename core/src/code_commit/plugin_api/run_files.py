@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.record import Record
+from code_commit.plugin_api.stored_json import is_count, read_json, read_json_lines
 from code_commit.run_folder.json_array import close_arrays
-from code_commit.run_folder.json_text import read_json_lines
 from code_commit.run_folder.output_folder import output_folders, plain_name
-from code_commit_workspace import open_regular
+from code_commit_workspace import check_private_folder, open_regular
 
 LOGS = "logs"  # the folder of all run folders
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
 LARGEST_DIFF = 8 * 1024 * 1024  #: bytes; larger diffs are left out of run folders
 _FURTHEST = 14 * 3600.0  # seconds between a local time and UTC, either way: Kiribati
 _LARGEST_DOCUMENT = 64 * 1024 * 1024  # bytes
+_END_OF_TIME = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+# The fields of events with numbers that are added up.
+_COUNTED = {
+    "call.finished": (
+        "seconds",
+        "cost_usd",
+        "input_tokens",
+        "output_tokens",
+        "cache_read_tokens",
+        "cache_write_tokens",
+        "reasoning_tokens",
+    ),
+    "process.finished": ("seconds",),
+    "run.finished": ("cost_usd",),
+}
 # What reading the files of a run raises if they are missing or not what a run writes.
 _MALFORMED = (
     OSError,
@@ -39,9 +53,9 @@ def find_run(root: Path, run: str) -> Path:
     If the run was killed, the arrays of events that it left open are closed.
 
     Raises:
-        NotReady: no run matches, or the prefix matches several.
+        NotReady: no run matches, the prefix matches several, or git tracks something in `logs`.
     """
-    folders = output_folders(root / LOGS)
+    folders = _own_folders(root)
     if not folders:
         raise NotReady(f"there are no runs in {root / LOGS}", hint="run `code-commit` first")
     matches = _matching_runs(folders, run)
@@ -71,8 +85,23 @@ def run_folders(root: Path) -> list[Path]:
     """Return the folders of all runs, the oldest first, by their start in UTC.
 
     Their names are in local time.
+
+    Raises:
+        NotReady: `logs` cannot be read, or git tracks something in it.
     """
-    return sorted(output_folders(root / LOGS), key=run_start)
+    return sorted(_own_folders(root), key=run_start)
+
+
+def _own_folders(root: Path) -> list[Path]:
+    """Return the folders of all runs by their names. Runs that git brought are not one's own.
+
+    Raises:
+        NotReady: `logs` cannot be read, or git tracks something in it.
+    """
+    folders = output_folders(root / LOGS)
+    if folders:
+        check_private_folder(root, LOGS, needs_line=False)
+    return folders
 
 
 def _latest(folders: Sequence[Path]) -> Path:
@@ -111,7 +140,7 @@ def _first_event_time(folder: Path) -> float:
 
 def _document_time(folder: Path) -> float:
     with open_run_file(folder, DOCUMENT) as file:
-        document = json.loads(file.read(_LARGEST_DOCUMENT))
+        document = read_json(file.read(_LARGEST_DOCUMENT))
     return datetime.fromisoformat(document["started"]).timestamp()
 
 
@@ -160,6 +189,7 @@ def is_running(folder: Path) -> bool:
 
 
 def _record(value: Any) -> Record | None:
+    """Return the record that a line of events has, or None if it is none that a run writes."""
     match value:
         case {
             "seq": int(seq),
@@ -170,6 +200,15 @@ def _record(value: Any) -> Record | None:
             "kind": str(kind),
             "data": dict(data),
             "version": int(version),
-        }:
+        } if 0 <= time < _END_OF_TIME and _counts(kind, data):
             return Record(seq, float(time), run, span, parent, kind, data, version)
     return None
+
+
+def _counts(kind: str, data: Mapping[str, Any]) -> bool:
+    """Return whether the fields that are added up are counts, or unknown."""
+    amounts = [data.get(name) for name in _COUNTED.get(kind, ())]
+    costs = data.get("call_costs")
+    if isinstance(costs, dict):
+        amounts += costs.values()
+    return all(amount is None or is_count(amount) for amount in amounts)

@@ -16,11 +16,12 @@ from code_commit.plugin_api.run_files import (
     read_records,
 )
 from code_commit.plugin_api.run_json import render_document, run_document
-from code_commit.run_folder.json_text import read_finite
+from code_commit.plugin_api.stored_json import counts, read_json
 from code_commit_workspace import STOP, replace_file
 
 _LARGEST = 64 * 1024 * 1024  # bytes
 _ENDED = frozenset({"finished", "killed"})
+_COUNTED = ("seconds", "attempts", "calls", "tokens", "cost_usd", "models")  # fields with numbers
 
 
 def read_summary(folder: Path) -> Mapping[str, Any]:
@@ -65,12 +66,14 @@ def _ended_document(folder: Path) -> dict[str, Any] | None:
         with open_run_file(folder, DOCUMENT) as file:
             if os.fstat(file.fileno()).st_size > _LARGEST:
                 return None
-            document = read_finite(file.read())
-    except (OSError, ValueError, RecursionError):
+            document = read_json(file.read())
+        if not isinstance(document, dict) or document.get("state") not in _ENDED:
+            return None
+        if not all(counts(document.get(name)) for name in _COUNTED):
+            return None
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
-    if isinstance(document, dict) and document.get("state") in _ENDED:
-        return document
-    return None
+    return document
 
 
 def _summarize_killed(folder: Path) -> dict[str, Any]:

@@ -1,19 +1,15 @@
-"""Convert values to strict JSON, and read lines of JSON from a hostile or killed process."""
+"""Convert values to strict JSON."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePath
+from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
-
-from code_commit_workspace import STOP, open_regular
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_LONGEST_LINE = 64 * 1024 * 1024  # bytes
 
 
 def to_json(value: object) -> Any:
@@ -61,42 +57,3 @@ def _plain(value: object) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
-
-
-def read_json_lines(path: Path) -> Iterator[Any]:
-    """Yield the value of each line of a file.
-
-    Lines that are not JSON, incomplete or very long are skipped.
-
-    Raises:
-        OSError: the file cannot be read, or is not a regular file.
-    """
-    with open_regular(path) as file:
-        while line := file.readline(_LONGEST_LINE):
-            STOP.check()
-            if not line.endswith(b"\n") and len(line) == _LONGEST_LINE:
-                while line and not line.endswith(b"\n"):
-                    line = file.readline(_LONGEST_LINE)
-                continue
-            try:
-                value = read_finite(line)
-            except (ValueError, RecursionError):
-                continue
-            yield value
-
-
-def read_finite(text: bytes) -> Any:
-    """Return the value of a JSON text.
-
-    Raises:
-        RecursionError: it is nested too deep.
-        ValueError: it is not JSON in UTF-8, or a number in it is not finite.
-    """
-    return json.loads(text.decode(), parse_float=_finite, parse_constant=_finite)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is not a JSON number")
-    return value

@@ -43,42 +43,61 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                 Flag(
                     ("--edit",),
                     "write the query in your editor, beginning with the latest one",
-                    for_people=True,
                 ),
-                Flag(("--rollup",), "collect the code again first, as `code-commit rollup` does"),
+                Flag(
+                    ("--rollup",),
+                    "collect the code again first, as `code-commit rollup` does",
+                    for_programs=True,
+                ),
                 Flag(
                     ("--context",),
                     "show all of the code, or what a context such as ranked chooses for the query "
                     "(default auto: all if it fits)",
                     metavar="NAME",
+                    for_programs=True,
                 ),
-                Flag(("--context-tokens",), "the most tokens of code", metavar="N"),
+                Flag(
+                    ("--context-tokens",),
+                    "the most tokens of code",
+                    metavar="N",
+                    for_programs=True,
+                ),
                 Flag(
                     ("--files",),
                     "show these files, and only the names of others; repeatable",
                     metavar="PATH",
-                    for_people=False,  # only files of the project that a model may read
                     several=True,
                 ),
-                Flag(("--dry-run",), "show the change as a diff, apply nothing"),
+                Flag(("--dry-run",), "show the change as a diff, apply nothing", for_programs=True),
                 Flag(
                     ("--candidates",),
                     "ask for N responses at once, or each of these models; keep the first one "
                     "that passes (default 1)",
                     metavar="N|MODELS",
+                    for_programs=True,
                 ),
                 Flag(
                     ("--repairs",),
                     "maximum number of repairs of a red build (default 3)",
                     metavar="N",
+                    for_programs=True,
                 ),
                 Flag(
                     ("--format",),
                     "how a response names changes: files, edits or auto (default files)",
                     metavar="NAME",
+                    for_programs=True,
                 ),
-                Flag(("--commit",), "commit the changed files with git if the build passes"),
-                Flag(("--no-commit",), "do not commit, even if auto_commit is set"),
+                Flag(
+                    ("--commit",),
+                    "commit the changed files with git if the build passes",
+                    for_programs=True,
+                ),
+                Flag(
+                    ("--no-commit",),
+                    "do not commit, even if auto_commit is set",
+                    for_programs=True,
+                ),
                 Flag(
                     ("--allow-tests",),
                     "tests and other files that check the code, which the query means to change",
@@ -90,6 +109,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                     ("--review",),
                     "let the model of the role reviewer judge the change after a green build",
                     needs="code-commit-acceptance",
+                    for_programs=True,
                 ),
             ),
             run="code_commit_commit.workflow:commit",

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from code_commit.plugin_api import read_json
+
 SENT_LIMIT = 32 * 1024 * 1024  # bytes of a result, compressed
 FILE_LIMIT = 64 * 1024 * 1024  # bytes of all files of a result
 _HEAD_LIMIT = 4 * 1024 * 1024
@@ -63,7 +65,7 @@ def read_record(data: bytes) -> tuple[dict[str, Any], list[tuple[str, int]], int
     if end < 0:
         raise ValueError("the result has no record")
     try:
-        head = json.loads(data[:end])
+        head = read_json(data[:end])
         record = head["record"]
         files = [(str(name), int(size)) for name, size in head["files"]]
     except (KeyError, TypeError, RecursionError) as error:

@@ -214,7 +214,7 @@ class Fleet:
                 branch=str(record.get("branch") or "")[:200],
                 error=self.host.redactor.text(str(record.get("error") or "")[:_LONGEST]),
             )
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             return lost(unit, number, reserved, f"its result cannot be used: {describe(error)}")
 
 

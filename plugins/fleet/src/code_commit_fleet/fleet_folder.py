@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import NotReady
+from code_commit.plugin_api import NotReady, read_json
 from code_commit_fleet.plan import Plan, Unit
 from code_commit_workspace import open_regular, replace_file
 
@@ -202,7 +202,7 @@ class FleetFolder:
             return
         for line in lines:
             try:
-                row = json.loads(line)
+                row = read_json(line)
             except (ValueError, RecursionError):
                 continue
             if isinstance(row, dict):

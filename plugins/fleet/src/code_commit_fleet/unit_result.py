@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import run_folders
+from code_commit.plugin_api import Record, read_records, read_summary, run_folders
 from code_commit_fleet import bundle
 from code_commit_fleet.unit_process import Ended
 from code_commit_workspace import Redactor, as_on_terminal, open_regular
@@ -28,7 +29,7 @@ def record_of(ended: Ended, project: Path) -> dict[str, Any]:
     """Return the record of a unit whose `code-commit` ended."""
     finished = _run_finished(ended.stdout)
     folder = run_folder(project, ended)
-    run = _run_document(folder)
+    run = read_summary(folder) if folder else {}
     outcome = _REASONS.get(ended.reason) or str(finished.get("outcome") or "internal")
     data = finished.get("data")
     files: list[Any] = []
@@ -51,7 +52,7 @@ def record_of(ended: Ended, project: Path) -> dict[str, Any]:
     }
 
 
-def _cost(folder: Path | None, run: dict[str, Any]) -> dict[str, Any]:
+def _cost(folder: Path | None, run: Mapping[str, Any]) -> dict[str, Any]:
     """Return the cost of a run. `unknown` is whether a lost call may have been charged.
 
     Without `--max-cost`, a run computes no cost; the driver computes it from the tokens in
@@ -61,9 +62,9 @@ def _cost(folder: Path | None, run: dict[str, Any]) -> dict[str, Any]:
     finished = 0
     is_unknown = False
     cost: float | None = 0.0
-    for event in _events(_content(folder / "events.jsonl") if folder else b""):
-        data = event["data"]
-        match event["kind"]:
+    for record in _records(folder):
+        data = record.data
+        match record.kind:
             case "call.started":
                 started += 1
             case "call.retried":
@@ -81,7 +82,13 @@ def _cost(folder: Path | None, run: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _added(cost: float | None, call: dict[str, Any]) -> float | None:
+def _records(folder: Path | None) -> Iterator[Record]:
+    if folder is not None:
+        with suppress(OSError):
+            yield from read_records(folder / "events.jsonl")
+
+
+def _added(cost: float | None, call: Mapping[str, Any]) -> float | None:
     """Add the cost of a finished call; a failed one without a cost costs nothing."""
     usd = call.get("cost_usd")
     if isinstance(usd, int | float):
@@ -108,9 +115,11 @@ def bounded(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_folder(project: Path, ended: Ended) -> Path | None:
-    """Return the folder of the run that `ended`: a repository may contain others, and links."""
+    """Return the folder of the run that `ended`, or None if it did not begin."""
     runs = [event.get("run") for event in _events(ended.stdout)]
-    folders = [folder for folder in run_folders(project) if folder.name in runs[-1:]]
+    if not runs:
+        return None
+    folders = [folder for folder in run_folders(project) if folder.name == runs[-1]]
     return folders[0] if folders else None
 
 
@@ -172,13 +181,3 @@ def _run_finished(stdout: bytes) -> dict[str, Any]:
             data: dict[str, Any] = event["data"]
             return data
     return {}
-
-
-def _run_document(folder: Path | None) -> dict[str, Any]:
-    if folder is None:
-        return {}
-    try:
-        document = json.loads(_content(folder / "run.json"))
-    except (ValueError, RecursionError):
-        return {}
-    return document if isinstance(document, dict) else {}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from pathlib import Path
 from typing import Any
 
-from code_commit.plugin_api import Json, open_run_file, read_records
+from code_commit.plugin_api import Json, open_run_file, read_json, read_records
 
 _FILE = "input-choice.json"
 _FORMAT = "input-format.txt"
@@ -21,7 +20,7 @@ def recorded_choice(folder: Path) -> Json | None:
     """
     try:
         with open_run_file(folder, _FILE) as file:
-            recorded: Any = json.loads(file.read())
+            recorded: Any = read_json(file.read())
         recorded["choice"]["related"] = _related(folder)
     except (OSError, ValueError, RecursionError, LookupError, TypeError):
         return None
@@ -69,7 +68,7 @@ def _related(folder: Path) -> list[list[str]]:
     shown: list[str] = []
     for record in read_records(folder / "events.jsonl"):
         if record.kind == "attempt.started":
-            attempt = int(record.data["number"])
+            attempt += 1
         elif record.kind == "context.chosen":
             files = list(map(str, record.data["files"]))
             if record.data["cause"] == "failure":

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from code_commit.plugin_api import Usage, cost_of, run_cost
+from code_commit.plugin_api import run_cost
+
+if TYPE_CHECKING:
+    from code_commit.plugin_api import Usage
 
 # After these errors, the service may still charge for the request.
 _MAY_HAVE_COST = frozenset({"network", "server", "invalid_response", "interrupted"})
@@ -45,6 +48,8 @@ class Cost:
             return cls(0.0, complete=True)  # no service was called
         if error_kind is not None:
             return cls(0.0, complete=error_kind not in _MAY_HAVE_COST)
+        from code_commit.plugin_api import cost_of  # a list of runs needs no price
+
         usd = cost_of(model, usage)
         return cls(usd or 0.0, complete=usd is not None)
 

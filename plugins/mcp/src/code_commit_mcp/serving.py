@@ -7,7 +7,7 @@ import json
 import logging
 import sys
 from argparse import Namespace
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -15,10 +15,13 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import mcp_types as types
+from anyio.abc import ObjectSendStream
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from code_commit.plugin_api import STOP, ExitCode, Host, count_of, describe_ending, process_ending
 from code_commit_mcp.processes import Printed, run_command
@@ -67,8 +70,13 @@ def serve(host: Host, _: Namespace) -> int:
         scope = anyio.CancelScope()
         cancel = partial(asyncio.get_running_loop().call_soon_threadsafe, scope.cancel)
         with scope, STOP.calling(cancel):
-            async with stdio_server(stdin=_Stdin()) as (received, sent):  # type: ignore[arg-type] # it only iterates
-                await server.run(received, sent, server.create_initialization_options())
+            async with (
+                stdio_server(stdin=_Stdin()) as (received, sent),  # type: ignore[arg-type] # it only iterates
+                anyio.create_task_group() as tasks,
+            ):
+                send, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
+                tasks.start_soon(_answer_invalid, received, send, sent)
+                await server.run(messages, sent, server.create_initialization_options())
 
     anyio.run(main)
     STOP.check()
@@ -82,6 +90,28 @@ class _Stdin:
         read = sys.stdin.buffer.readline
         while line := await anyio.to_thread.run_sync(read, abandon_on_cancel=True):
             yield line.decode("utf-8", "replace")
+
+
+async def _answer_invalid(
+    received: AsyncIterable[SessionMessage | Exception],
+    messages: ObjectSendStream[SessionMessage | Exception],
+    sent: ObjectSendStream[SessionMessage],
+) -> None:
+    """Pass on messages. Answer each line that is none, which the SDK drops."""
+    async with messages:
+        async for message in received:
+            if isinstance(message, SessionMessage):
+                await messages.send(message)
+            else:
+                error = types.JSONRPCError(jsonrpc="2.0", id=None, error=_fault(message))
+                await sent.send(SessionMessage(error))
+
+
+def _fault(error: Exception) -> types.ErrorData:
+    """Return what is wrong with a line; `error` is that of its validation."""
+    if isinstance(error, ValidationError) and error.errors()[0]["type"] == "json_invalid":
+        return types.ErrorData(code=types.PARSE_ERROR, message="the line is not JSON")
+    return types.ErrorData(code=types.INVALID_REQUEST, message="the line is no JSON-RPC message")
 
 
 def _described(tool: ServedTool) -> types.Tool:

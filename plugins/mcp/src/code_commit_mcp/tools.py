@@ -80,7 +80,7 @@ def served_tools(
 ) -> list[ServedTool]:
     """Return the tools for the installed workflows and commands.
 
-    A workflow is left out if it is interactive, or if only a person may set its selecting flags.
+    A workflow is left out if it is interactive, or if no program may set a flag that selects it.
     """
     installed = set(commands)
     tools = [_workflow_tool(workflow) for workflow in workflows if _can_be_served(workflow)]
@@ -90,13 +90,13 @@ def served_tools(
 
 def _can_be_served(workflow: WorkflowDefinition) -> bool:
     selecting = [flag for flag in workflow.flags if flag.selects]
-    selectable = not selecting or any(not flag.is_for_people for flag in selecting)
+    selectable = not selecting or any(flag.for_programs for flag in selecting)
     return selectable and not workflow.interactive
 
 
 def _workflow_tool(workflow: WorkflowDefinition) -> ServedTool:
-    """Return the tool of a workflow, with the flags that are not for people alone."""
-    offered = [flag for flag in workflow.flags if not flag.is_for_people]
+    """Return the tool of a workflow, with the flags that its plugin offers to programs."""
+    offered = [flag for flag in workflow.flags if flag.for_programs]
     switches = [flag for flag in offered if flag.selects and flag.metavar is None]
     flags = {_argument(flag): flag for flag in offered if flag not in switches}
     properties: dict[str, Mapping[str, Any]] = {}
@@ -164,8 +164,7 @@ _ABOUT_RUNS = (
     ServedTool(
         name="undo_run",
         description=(
-            "Restore the files that a run changed. Refuses, by name, files that were changed "
-            "since, unless force is true."
+            "Restore the files that a run changed. Refuses, by name, files that were changed since."
         ),
         properties={
             "run": _RUN,
@@ -175,13 +174,9 @@ _ABOUT_RUNS = (
                 "minItems": 1,
                 "description": "Restore only these.",
             },
-            "force": {
-                "type": "boolean",
-                "description": "Also restore files that were changed since the run.",
-            },
         },
         command=("undo",),
-        flags={"force": "--force"},
+        flags={},
         required=("run",),
         read_only=False,
     ),

@@ -5,7 +5,10 @@ from __future__ import annotations
 from code_commit.plugin_api import Flag, WorkflowDefinition, hookimpl
 
 _MAX_TURNS = Flag(
-    ("--max-turns",), "maximum turns, each reviewed by the coach (default 5)", metavar="N"
+    ("--max-turns",),
+    "maximum turns, each reviewed by the coach (default 5)",
+    metavar="N",
+    for_programs=True,
 )
 
 
@@ -30,7 +33,6 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                     ("--codepath",),
                     "the codebase; planning asks if it is missing",
                     metavar="PATH",
-                    for_people=True,
                 ),
                 Flag(("--no-git",), "do not use git: no checks, no staging, no commit"),
                 _MAX_TURNS,
@@ -55,6 +57,7 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
                     ("--autonomous", "--auto"),
                     "implement requirements.md without questions",
                     selects=True,
+                    for_programs=True,
                 ),
                 _MAX_TURNS,
             ),

@@ -33,19 +33,25 @@ def code_commit_workflows() -> list[WorkflowDefinition]:
             name="task",
             help="perform a task with code that the model writes, directly or in verified steps",
             flags=(
-                Flag(("--task",), "describe the task", metavar="TEXT", selects=True),
+                Flag(
+                    ("--task",),
+                    "describe the task",
+                    metavar="TEXT",
+                    selects=True,
+                    for_programs=True,
+                ),
                 Flag(
                     ("--task-file",),
                     "read the task from a file; - is stdin",
                     metavar="FILE",
                     selects=True,
-                    for_people=True,
                 ),
                 Flag(
                     ("--resume",),
                     "continue a task that did not succeed",
                     metavar="RUN",
                     selects=True,
+                    for_programs=True,
                 ),
                 Flag(("--no-build",), "do not run build.sh on the result"),
             ),

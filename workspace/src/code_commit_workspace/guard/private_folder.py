@@ -1,4 +1,4 @@
-"""Check the folder for keys and settings: none of it may come from git."""
+"""Check folders of the user's own, such as that for keys: nothing in them may come from git."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.small_file import read_in_project
+
+if TYPE_CHECKING:
+    from code_commit_workspace.git import Git
 
 _LIMIT = 16 * 1024 * 1024  # bytes
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -19,19 +23,24 @@ def check_private_folder(
     root: Path,
     private_folder: str,
     *,
+    needs_line: bool = True,
+    untracked: Sequence[str] = (),
     hint: str = "",
 ) -> None:
     """Check that `.gitignore` lists the private folder, and that git tracks nothing in it.
 
     Call this before you read any setting or key of the project: one that came with a repository is
-    somebody else's. If git fails, the check fails. `hint` says how to add the line, if not by hand.
+    somebody else's. A folder that git may see, such as that of logs, does not need the line.
+    `untracked` are more such folders. If git fails, the check fails. `hint` says how to add the
+    line, if not by hand.
 
     Raises:
-        NotReady: the line in `.gitignore` is missing, git tracks something in the folder, or git
+        NotReady: the line in `.gitignore` is missing, git tracks something in a folder, or git
             failed.
     """
-    require_gitignore_line(root, private_folder, hint=hint)
-    _require_untracked(root, private_folder)
+    if needs_line:
+        require_gitignore_line(root, private_folder, hint=hint)
+    _require_untracked(root, [private_folder, *untracked])
 
 
 def require_gitignore_line(
@@ -68,25 +77,28 @@ def require_gitignore_line(
             )
 
 
-def _require_untracked(root: Path, private_folder: str) -> None:
+def _require_untracked(root: Path, folders: Sequence[str]) -> None:
     from code_commit_workspace.git import Git, GitError
 
+    patterns = [pattern for folder in folders for pattern in _patterns_of_alike(folder)]
+    listing = ["ls-files", "-z", "--", *dict.fromkeys(patterns)]
     try:
-        # A repository around the project's own can track files in the folder, too.
+        # A repository around the project's own can track files in the folders, too.
         for git in Git(root).with_those_around():
-            listing = git.run(["ls-files", "-z", "--", *_patterns_of_alike(private_folder)])
-            tracked = os.fsdecode(listing).split("\0")[:-1]
-            _require_outside(tracked, private_folder)
+            tracked = os.fsdecode(git.run(listing)).split("\0")[:-1]
+            if tracked:
+                _require_outside(tracked, folders, git)
     except GitError as error:
         raise NotReady(
-            f"git cannot check whether it tracks {private_folder}: {error}",
+            f"git cannot check whether it tracks {' or '.join(folders)}: {error}",
             hint="fix the repository, then run again",
         ) from error
-    if os.path.lexists(root / private_folder / ".git"):
-        raise NotReady(
-            f"{private_folder} is a git repository itself, so it may not be yours",
-            hint=f"check its files; if they are yours, delete {private_folder}/.git",
-        )
+    for folder in folders:
+        if os.path.lexists(root / folder / ".git"):
+            raise NotReady(
+                f"{folder} is a git repository itself, so it may not be yours",
+                hint=f"check its files; if they are yours, delete {folder}/.git",
+            )
 
 
 def _patterns_of_alike(name: str) -> list[str]:
@@ -99,24 +111,27 @@ def _patterns_of_alike(name: str) -> list[str]:
     return [pattern + below for pattern in patterns for below in ("", "/**")]
 
 
-def _require_outside(paths: Sequence[str], private_folder: str) -> None:
-    """Check that no file system takes one of the tracked `paths` for one in the folder.
+def _require_outside(tracked: Sequence[str], folders: Sequence[str], git: Git) -> None:
+    """Check that no file system takes one of the `tracked` paths for one in `folders`.
 
     Raises:
         NotReady: one does.
     """
-    if not paths:
-        return
     from code_commit_workspace.guard.protected import ProtectedNames
     from code_commit_workspace.records import Protected
 
-    names = ProtectedNames([Protected(private_folder)])
-    for path in paths:
+    names = ProtectedNames([Protected(folder) for folder in folders])
+    for path in tracked:
         if names.find(path):
-            quoted = shlex.quote(path)
+            folder = path.partition("/")[0]
+            command = ["git", "rm", "-r", "-f", "--cached", "--", folder]
+            top = git.layout().top
+            if top != git.root.resolve():  # in the project, git may use a repository of its own
+                command[1:1] = ["-C", str(top)]
+                command[-1] = os.path.relpath(git.root.resolve() / folder, top)
             raise NotReady(
                 f"git tracks {path}, so it came with the repository and may not be yours",
-                hint=f"check the file; if it is yours, run `git rm --cached -- {quoted}`",
+                hint=f"check the files in {folder}; if they are yours, run `{shlex.join(command)}`",
             )
 
 

@@ -8,14 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from code_commit.plugin_api import (
-    ExitCode,
-    Host,
-    describe_changes,
-    duration,
-    shorten,
-    stored_bytes,
-)
+from code_commit.plugin_api import ExitCode, Host, describe_changes, duration, shorten
 from code_commit_history.cost import Cost
 from code_commit_history.past_runs import PastRun, list_runs
 from code_commit_history.runs import words
@@ -54,6 +47,8 @@ _HEAD = Row(
 
 def list_all(host: Host, arguments: argparse.Namespace) -> int:
     """Print the chosen runs, the newest last, so that it is directly above the shell prompt."""
+    from code_commit.plugin_api import stored_bytes  # imports the workspace, which `show` does not
+
     all_runs = list_runs(host.root)
     past_runs = chosen(all_runs, arguments)
     if arguments.json:
