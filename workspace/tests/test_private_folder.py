@@ -5,6 +5,7 @@ along.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from code_commit_workspace import NotReady, check_private_folder
 
+RUNS = {"logs": re.compile("2026-")}
 NAME = "agent-config"
 BLOB = "78981922613b2afb6025042ff6bd878ac1994e85"  # a.txt
 AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
@@ -239,19 +241,20 @@ def test_the_environment_hides_nothing(root, tmp_path, monkeypatch):
 
 def test_no_repository_brings_nothing(tmp_path):
     (tmp_path / ".gitignore").write_text(f"/{NAME}\n")
-    check_private_folder(tmp_path, "agent-config", untracked=["logs"])
+    check_private_folder(tmp_path, "agent-config", untracked=RUNS)
 
 
-@pytest.mark.parametrize("path", ["logs", "logs/.gitignore", "Logs/x", "lo\u200cgs/x"])
+@pytest.mark.parametrize("path", ["logs", "logs/2026-1/x", "Logs/2026-1", "lo\u200cgs/2026-1/x"])
 def test_another_folder_may_have_to_be_untracked_too(root, path):
-    check_private_folder(root, NAME, untracked=["logs"])
-    track(root, f"sub/{path}")
-    check_private_folder(root, NAME, untracked=["logs"])
+    for harmless in (f"sub/{path}", "logs/.gitignore", "logs/models/2026.py"):
+        if path != "logs":
+            track(root, harmless)
+        check_private_folder(root, NAME, untracked=RUNS)
     track(root, path)
     check_private_folder(root, NAME)
     for check in (
-        lambda: check_private_folder(root, NAME, untracked=["logs"]),
-        lambda: check_private_folder(root, "logs", needs_line=False),
+        lambda: check_private_folder(root, NAME, untracked=RUNS),
+        lambda: check_private_folder(root, "logs", needs_line=False, untracked=RUNS),
     ):
         with pytest.raises(NotReady, match="git tracks"):
             check()
@@ -270,7 +273,7 @@ def test_another_folder_that_is_a_submodule_is_refused(root, tmp_path):
 @pytest.mark.parametrize("place", ["top", "below", "around", "changed", "no file"])
 def test_the_command_of_the_hint_helps(root, tmp_path, place):
     project = tracking = root
-    path = "logs/a run/x"
+    path = "logs/2026-a run/x"
     if place == "below":
         project, path = root / "below", f"below/{path}"
     elif place == "around":

@@ -30,7 +30,7 @@ from code_commit.plugin_api.finish_words import FINISH_WORDS
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.how_to_install import installation
 from code_commit.plugin_api.private_folder import PRIVATE_FOLDER, STATE_FOLDER
-from code_commit.plugin_api.run_files import LOGS
+from code_commit.plugin_api.run_files import RUNS
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins.code import checked_result, import_code
 from code_commit.plugins.distributions import unusable_dependents
@@ -173,7 +173,7 @@ def check_git(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # n
 def check_ignore_line(host: CommandHost, context: CheckContext) -> Iterator[Check]:  # noqa: ARG001
     """Check that git keeps out of `agent-config`."""
     hint = INIT if "init" in host.registry.commands else ""
-    check_private_folder(host.root, PRIVATE_FOLDER, untracked=[LOGS], hint=hint)
+    check_private_folder(host.root, PRIVATE_FOLDER, untracked=RUNS, hint=hint)
     yield Check("ok", "git ignores /agent-config")
 
 

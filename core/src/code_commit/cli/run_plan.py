@@ -22,7 +22,7 @@ from code_commit.plugin_api.definitions import Invocation, WorkflowDefinition
 from code_commit.plugin_api.errors import NotReady, UsageError
 from code_commit.plugin_api.host import HOST, Plugin
 from code_commit.plugin_api.private_folder import PRIVATE_FOLDER
-from code_commit.plugin_api.run_files import LOGS
+from code_commit.plugin_api.run_files import RUNS
 from code_commit.plugins.code import import_code, naming, noting
 from code_commit.plugins.registry import Registry
 from code_commit.run.assembly import RunPlan
@@ -174,7 +174,7 @@ def _load_settings(
     if not os.path.isdir(root):  # noqa: PTH112 - raises nothing
         raise NotReady(f"there is no folder {root}")
     hint = INIT if "init" in registry.commands else ""
-    check_private_folder(root, PRIVATE_FOLDER, untracked=[LOGS], hint=hint)  # before any setting
+    check_private_folder(root, PRIVATE_FOLDER, untracked=RUNS, hint=hint)  # before any setting
     values = dict(invocation.settings)
     for name, value in flags.values.items():
         if name in flags.settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from code_commit.run_folder.output_folder import output_folders, plain_name
 from code_commit_workspace import check_private_folder, open_regular
 
 LOGS = "logs"  # the folder of all run folders
+RUNS = {LOGS: re.compile(r"\d{4}-")}  #: how the names of run folders begin
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
 LARGEST_DIFF = 8 * 1024 * 1024  #: bytes; larger diffs are left out of run folders
 _FURTHEST = 14 * 3600.0  # seconds between a local time and UTC, either way: Kiribati
@@ -100,7 +102,7 @@ def _own_folders(root: Path) -> list[Path]:
     """
     folders = output_folders(root / LOGS)
     if folders:
-        check_private_folder(root, LOGS, needs_line=False)
+        check_private_folder(root, LOGS, needs_line=False, untracked=RUNS)
     return folders
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from code_commit_workspace.errors import NotReady
@@ -15,6 +16,8 @@ from code_commit_workspace.files.small_file import read_in_project
 if TYPE_CHECKING:
     from code_commit_workspace.git import Git
 
+_ANY_NAME = re.compile("")
+_NOTHING: Mapping[str, re.Pattern[str]] = MappingProxyType({})
 _LIMIT = 16 * 1024 * 1024  # bytes
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -24,15 +27,16 @@ def check_private_folder(
     private_folder: str,
     *,
     needs_line: bool = True,
-    untracked: Sequence[str] = (),
+    untracked: Mapping[str, re.Pattern[str]] = _NOTHING,
     hint: str = "",
 ) -> None:
     """Check that `.gitignore` lists the private folder, and that git tracks nothing in it.
 
     Call this before you read any setting or key of the project: one that came with a repository is
     somebody else's. A folder that git may see, such as that of logs, does not need the line.
-    `untracked` are more such folders. If git fails, the check fails. `hint` says how to add the
-    line, if not by hand.
+    `untracked` are more folders, with the names that count in each: the names of what your program
+    puts there, at their beginning. The folder itself always counts. If git fails, the check fails.
+    `hint` says how to add the line, if not by hand.
 
     Raises:
         NotReady: the line in `.gitignore` is missing, git tracks something in a folder, or git
@@ -40,7 +44,7 @@ def check_private_folder(
     """
     if needs_line:
         require_gitignore_line(root, private_folder, hint=hint)
-    _require_untracked(root, [private_folder, *untracked])
+    _require_untracked(root, {private_folder: _ANY_NAME, **untracked})
 
 
 def require_gitignore_line(
@@ -77,7 +81,7 @@ def require_gitignore_line(
             )
 
 
-def _require_untracked(root: Path, folders: Sequence[str]) -> None:
+def _require_untracked(root: Path, folders: Mapping[str, re.Pattern[str]]) -> None:
     from code_commit_workspace.git import Git, GitError
 
     patterns = [pattern for folder in folders for pattern in _patterns_of_alike(folder)]
@@ -111,7 +115,9 @@ def _patterns_of_alike(name: str) -> list[str]:
     return [pattern + below for pattern in patterns for below in ("", "/**")]
 
 
-def _require_outside(tracked: Sequence[str], folders: Sequence[str], git: Git) -> None:
+def _require_outside(
+    tracked: Sequence[str], folders: Mapping[str, re.Pattern[str]], git: Git
+) -> None:
     """Check that no file system takes one of the `tracked` paths for one in `folders`.
 
     Raises:
@@ -122,8 +128,9 @@ def _require_outside(tracked: Sequence[str], folders: Sequence[str], git: Git) -
 
     names = ProtectedNames([Protected(folder) for folder in folders])
     for path in tracked:
-        if names.find(path):
-            folder = path.partition("/")[0]
+        folder, _, below = path.partition("/")
+        match = names.find(path)
+        if match and (not below or folders[match[0].name].match(below)):
             command = ["git", "rm", "-r", "-f", "--cached", "--", folder]
             top = git.layout().top
             if top != git.root.resolve():  # in the project, git may use a repository of its own
