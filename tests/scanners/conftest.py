@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
@@ -14,6 +14,12 @@ import pytest
 # A class of characters is sampled by the first that it has of each of these.
 PALETTES = ("a0 .", " \t", "0a", "./-:", "\"'`(<[{*", "\n\r", "=,;#@_", "\\^~|&>")
 RUNS = "a 0_A.-/\\\"'`(<[{)*:=,;#@^~|&>%$\t\r\n\x1b\b\x00\xe9\u2026"
+# At most twice as long as the one before: what grows exponentially is found before it takes hours.
+LENGTHS = (24, 48, 96, 192, 400, 800, 4000)
+_QUICK = 4e-4  # seconds of processor time: nothing below it is compared
+_HOPELESS = 0.25
+_LONGER = 4
+_MOST_GROWTH = 8  # for a text that is four times as long: 4 is linear, 16 is quadratic
 _UNBOUNDED = 5000  # repeats that may be longer than a line is cut at
 _REPEATS = {
     _constants.MAX_REPEAT,
@@ -34,7 +40,7 @@ class HostileText(NamedTuple):
         return self.head + self.unit * (length // len(self.unit) + 1) + self.tail
 
 
-def hostile_texts(pattern: re.Pattern[Any]) -> set[HostileText]:
+def _hostile_texts(pattern: re.Pattern[Any]) -> set[HostileText]:
     """Return texts in which each unbounded part of a pattern begins often, and never ends."""
     source = pattern.pattern
     tree = _parser.parse(source, pattern.flags & ~re.UNICODE)
@@ -107,3 +113,46 @@ def _character(one_class: Any, palette: str) -> str:
         if pattern.match(character.encode("latin-1") if is_bytes else character):
             return character
     return palette[0]
+
+
+def _slow_text(
+    run: Callable[[str], object], texts: Iterable[HostileText], *, quick: float = _QUICK
+) -> str:
+    """Return which text takes more than linear time, or an empty text.
+
+    Nothing that takes less than `quick` seconds is judged.
+    """
+    for text in texts:
+        for length in LENGTHS:
+            seconds = _processor_time(run, text.of_length(length))
+            if seconds > _HOPELESS:
+                return f"{text}: {length} characters take {seconds:.2f} s"
+        if seconds < quick:
+            continue
+        growth = _processor_time(run, text.of_length(length * _LONGER), 3)
+        growth /= _processor_time(run, text.of_length(length), 3)
+        if growth > _MOST_GROWTH:
+            return f"{text}: {_LONGER} times as long, it takes {growth:.1f} times as much"
+    return ""
+
+
+def _processor_time(run: Callable[[str], object], text: str, rounds: int = 1) -> float:
+    """Return the seconds of processor time of the quickest round."""
+    seconds = []
+    for _ in range(rounds):
+        begin = time.process_time()
+        run(text)
+        seconds.append(time.process_time() - begin)
+    return min(seconds)
+
+
+@pytest.fixture(scope="session")
+def hostile_texts() -> Callable[[re.Pattern[Any]], set[HostileText]]:
+    """Return the texts for a pattern."""
+    return _hostile_texts
+
+
+@pytest.fixture(scope="session")
+def slow_text() -> Callable[..., str]:
+    """Return the function that compares the time of a text with that of longer ones."""
+    return _slow_text
