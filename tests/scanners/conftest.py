@@ -45,15 +45,29 @@ def _hostile_texts(pattern: re.Pattern[Any]) -> set[HostileText]:
     source = pattern.pattern
     tree = _parser.parse(source, pattern.flags & ~re.UNICODE)
     texts = set()
+    tails = {"", "\x01", "".join(sorted(_excluded(tree)))}
     for palette in PALETTES:
         for prefix, body in _unbounded_parts(tree, "", palette):
             units = {body, prefix, prefix + body, prefix + " ", prefix + "\n", body + "\n"} - {""}
             texts |= {
                 HostileText(head, unit, tail)
                 for unit in units
-                for head, tail in (("", "\x01"), (prefix, "\x01"), ("", ""))
+                for head, tail in ((prefix, "\x01"), *product([""], tails))
             }
     return texts
+
+
+def _excluded(tree: Any) -> set[str]:
+    """Return the characters that a class of a pattern excludes: they end what it repeats."""
+    excluded = set()
+    for kind, value in tree:
+        if kind is _constants.NOT_LITERAL:
+            excluded.add(chr(value))
+        elif kind is _constants.IN and value[0][0] is _constants.NEGATE:
+            excluded |= {chr(code) for kind, code in value if kind is _constants.LITERAL}
+        inner = [value[2]] if kind in _REPEATS else _inner(kind, value)
+        excluded = excluded.union(*map(_excluded, inner))
+    return excluded
 
 
 def _unbounded_parts(tree: Any, prefix: str, palette: str) -> Iterator[tuple[str, str]]:

@@ -52,7 +52,10 @@ BUILT: Mapping[str, Callable[[ModuleType], Iterator[re.Pattern[Any]]] | None] = 
     "code_commit_acceptance.languages:_language": lambda module: patterns_of(
         [module._language(name) for name in module._data() if name != "any"]
     ),
+    "code_commit_commit.seen_files:_has_lines": None,
+    "code_commit_consistency.headings:_pattern": None,
     "code_commit_workspace.guard.protected:__init__": None,
+    "code_commit_workspace.words:_unsafe": None,
 }
 
 

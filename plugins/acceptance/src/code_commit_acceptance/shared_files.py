@@ -14,7 +14,7 @@ from typing import Any
 from code_commit_acceptance.file_change import FileChange
 from code_commit_acceptance.languages import language_of, sections_of
 
-_HEADER = re.compile(r"\s*\[\[?\s*(?P<name>[^\]]+?)\s*\]\]?\s*(?:[#;].*)?")
+_HEADER = re.compile(r"\s*\[\[?(?P<name>[^\]]+)\]\]?\s*(?:[#;].*)?")
 _TEST_PART = re.compile(r"#\[cfg\((?:test|all\(\s*test\b.*|any\(\s*test\b.*)\)?\]")
 
 
@@ -70,7 +70,7 @@ def _tables(path: str, text: str) -> Iterator[tuple[bool, str]]:
         if header := _HEADER.fullmatch(line.rstrip("\r\n")):
             yield is_check, "".join(lines)
             lines = []
-            is_check = _is_below(header["name"].replace('"', ""), names)
+            is_check = _is_below(header["name"].strip().replace('"', ""), names)
         lines.append(line)
     yield is_check, "".join(lines)
 

@@ -170,9 +170,10 @@ def _steps(text: str, file: str, job: str, *, plain: bool) -> Iterator[Step]:
 
 def _installs(line: str) -> bool:
     """Return whether pip installs what the project's files and the usual index have."""
-    if not _INSTALLS.match(line):
+    installs = _INSTALLS.match(line)
+    if not installs:
         return False
-    words = _INSTALLS.sub("", line).split()
+    words = line[installs.end() :].split()
     return all(word in _PIP_FLAGS or not re.search(r"^-|://|@", word) for word in words)
 
 

@@ -27,7 +27,7 @@ _MANAGERS = {
 }
 # Of the whole project, not of the templates and examples in it.
 _REQUIREMENTS = re.compile(
-    r"(?:(?:requirements|tests?)/)?[\w.-]*requirements[\w.-]*\.txt|requirements/[\w.-]+\.txt"
+    r"(?:(?:requirements|tests?)/)?(?=[\w.-]*requirements)[\w.-]*\.txt|requirements/[\w.-]+\.txt"
 )
 
 

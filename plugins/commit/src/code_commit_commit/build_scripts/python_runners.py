@@ -101,7 +101,7 @@ def _plain(names: Iterable[str]) -> list[str]:
 
 def _expanded(listed: str) -> Iterator[str]:
     """Yield the environments of a list: `py{310,311}-x` are two."""
-    waiting = re.split(r"[\s,]+(?![^{}]*\})", listed.strip()[:_LONGEST])
+    waiting = re.findall(r"(?:[^\s,{}]++|\{[^{}]*+\}|[{}])++", listed[:_LONGEST])
     for _ in range(_MOST):
         if not waiting:
             return

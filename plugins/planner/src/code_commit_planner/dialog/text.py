@@ -10,7 +10,7 @@ from code_commit.plugin_api import printable
 
 _JOINERS = "\u200c\u200d"
 _FENCE = "```"
-_WORDS = re.compile(r"(\s*)(\S+)")
+_WORDS = re.compile(r"(?<!\s)(\s*)(\S+)")
 
 
 def fill(template: str, **values: str) -> str:
