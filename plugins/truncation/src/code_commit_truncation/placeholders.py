@@ -100,7 +100,7 @@ def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = 
     `prose` is for files that are not code, `lost` for files with fewer lines than before.
     """
     line = NO_REST.sub("", line).lower().replace("\u2026", "...").strip()
-    comment = (_COMMENT_IN_PROSE if prose else _COMMENT).match(line)
+    comment = _COMMENT_IN_PROSE.match(line) if prose else _COMMENT.match(line)
     if comment is None:
         return _UNCOMMENTED.fullmatch(line) is not None and is_usual(line) and says_omitted(line)
     text = _without_end(line[comment.end() :].lstrip())
