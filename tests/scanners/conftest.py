@@ -15,10 +15,9 @@ import pytest
 PALETTES = ("a0 .", " \t", "0a", "./-:", "\"'`(<[{*", "\n\r", "=,;#@_", "\\^~|&>")
 RUNS = "a 0_A.-/\\\"'`(<[{)*:=,;#@^~|&>%$\t\r\n\x1b\b\x00\xe9\u2026"
 # At most twice as long as the one before: what grows exponentially is found before it takes hours.
-LENGTHS = (24, 48, 96, 192, 400, 800, 4000)
+LENGTHS = (24, 48, 96, 192, 400, 1000, 4000)
 _QUICK = 4e-4  # seconds of processor time: nothing below it is compared
-_HOPELESS = 0.25
-_LONGER = 4
+_HOPELESS = 0.1
 _MOST_GROWTH = 8  # for a text that is four times as long: 4 is linear, 16 is quadratic
 _UNBOUNDED = 5000  # repeats that may be longer than a line is cut at
 _REPEATS = {
@@ -130,23 +129,32 @@ def _character(one_class: Any, palette: str) -> str:
 
 
 def _slow_text(
-    run: Callable[[str], object], texts: Iterable[HostileText], *, quick: float = _QUICK
+    run: Callable[[str], object],
+    texts: Iterable[HostileText],
+    longest: int | None = None,
+    *,
+    quick: float = _QUICK,
 ) -> str:
     """Return which text takes more than linear time, or an empty text.
 
-    Nothing that takes less than `quick` seconds is judged.
+    Nothing that takes less than `quick` seconds is judged. If nobody passes on more than `longest`
+    characters, texts of this length are quick.
     """
     for text in texts:
+        if longest is not None:
+            seconds = _processor_time(run, text.of_length(longest)[:longest], 3)
+            if seconds > quick:
+                return f"{text}: {longest} characters take {seconds:.4f} s"
+            continue
         for length in LENGTHS:
             seconds = _processor_time(run, text.of_length(length))
             if seconds > _HOPELESS:
                 return f"{text}: {length} characters take {seconds:.2f} s"
         if seconds < quick:
             continue
-        growth = _processor_time(run, text.of_length(length * _LONGER), 3)
-        growth /= _processor_time(run, text.of_length(length), 3)
-        if growth > _MOST_GROWTH:
-            return f"{text}: {_LONGER} times as long, it takes {growth:.1f} times as much"
+        shorter, longer = (_processor_time(run, text.of_length(at), 3) for at in LENGTHS[-2:])
+        if longer > _MOST_GROWTH * shorter and longer > quick:
+            return f"{text}: {longer / shorter:.1f} times as much for 4 times the length"
     return ""
 
 

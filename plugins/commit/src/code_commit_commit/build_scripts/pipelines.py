@@ -70,9 +70,10 @@ class Pipeline:
         """Return what pip installs in the job that tests, in one command line, or ""."""
         jobs = [(step.file, step.job) for step in self.steps if _TESTS_PYTHON.search(step.line)]
         lines = [
-            _INSTALLS.sub("", step.line)
+            arguments
             for step in self.steps
-            if (step.file, step.job) in jobs[:1] and step.plain and _installs(step.line)
+            if (step.file, step.job) in jobs[:1] and step.plain
+            if (arguments := _pip_arguments(step.line))
         ]
         return " ".join(dict.fromkeys(lines))
 
@@ -168,13 +169,16 @@ def _steps(text: str, file: str, job: str, *, plain: bool) -> Iterator[Step]:
             yield Step(line, file, job, plain and _is_simple(line))
 
 
-def _installs(line: str) -> bool:
-    """Return whether pip installs what the project's files and the usual index have."""
+def _pip_arguments(line: str) -> str:
+    """Return what pip installs, or "" if the project's files and the usual index lack some of it."""
     installs = _INSTALLS.match(line)
     if not installs:
-        return False
-    words = line[installs.end() :].split()
-    return all(word in _PIP_FLAGS or not re.search(r"^-|://|@", word) for word in words)
+        return ""
+    arguments = line[installs.end() :]
+    plain = all(
+        word in _PIP_FLAGS or not re.search(r"^-|://|@", word) for word in arguments.split()
+    )
+    return arguments if plain else ""
 
 
 def _is_simple(line: str) -> bool:
