@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ RUNS = "a 0_A.-/\\\"'`(<[{)*:=,;#@^~|&>%$\t\r\n\x1b\b\x00\xe9\u2026"
 LENGTHS = (24, 48, 96, 192, 400, 1000, 4000)
 _QUICK = 4e-4  # seconds of processor time: nothing below it is compared
 _HOPELESS = 0.1
+_MOST_OF_CHARACTER = 1e-4
 _MOST_GROWTH = 8  # for a text that is four times as long: 4 is linear, 16 is quadratic
 _UNBOUNDED = 5000  # repeats that may be longer than a line is cut at
 _REPEATS = {
@@ -133,6 +134,7 @@ def _slow_text(
     texts: Iterable[HostileText],
     longest: int | None = None,
     *,
+    lengths: Sequence[int] = LENGTHS,
     quick: float = _QUICK,
 ) -> str:
     """Return which text takes more than linear time, or an empty text.
@@ -146,13 +148,13 @@ def _slow_text(
             if seconds > quick:
                 return f"{text}: {longest} characters take {seconds:.4f} s"
             continue
-        for length in LENGTHS:
+        for length in lengths:
             seconds = _processor_time(run, text.of_length(length))
-            if seconds > _HOPELESS:
+            if seconds > max(_HOPELESS, length * _MOST_OF_CHARACTER):
                 return f"{text}: {length} characters take {seconds:.2f} s"
         if seconds < quick:
             continue
-        shorter, longer = (_processor_time(run, text.of_length(at), 3) for at in LENGTHS[-2:])
+        shorter, longer = (_processor_time(run, text.of_length(at), 3) for at in lengths[-2:])
         if longer > _MOST_GROWTH * shorter and longer > quick:
             return f"{text}: {longer / shorter:.1f} times as much for 4 times the length"
     return ""
@@ -166,6 +168,18 @@ def _processor_time(run: Callable[[str], object], text: str, rounds: int = 1) ->
         run(text)
         seconds.append(time.process_time() - begin)
     return min(seconds)
+
+
+@pytest.fixture(scope="session")
+def runs() -> str:
+    """Return the characters that a text may consist of."""
+    return RUNS
+
+
+@pytest.fixture(scope="session")
+def repeated() -> Callable[[str], HostileText]:
+    """Return a function that makes a text of one unit."""
+    return lambda unit: HostileText("", unit, "")
 
 
 @pytest.fixture(scope="session")

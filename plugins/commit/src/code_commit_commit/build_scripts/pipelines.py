@@ -131,8 +131,7 @@ def _runs_for_changes(document: dict[Any, Any]) -> bool:
 
 def _github_steps(document: dict[Any, Any], file: str) -> Iterator[Step]:
     for name, job in _mappings(document.get("jobs")):
-        runs_here = "ubuntu" in str(job.get("runs-on")) or "matrix" in str(job.get("runs-on"))
-        outer = runs_here and "if" not in job and _has_plain_variables(document, job)
+        outer = _runs_here(job.get("runs-on")) and "if" not in job and _has_plain_variables(document, job)
         steps = job.get("steps")
         for step in steps if isinstance(steps, list) else ():
             if not isinstance(step, dict) or not isinstance(step.get("run"), str):
@@ -141,6 +140,14 @@ def _github_steps(document: dict[Any, Any], file: str) -> Iterator[Step]:
             plain = outer and not {"if", "working-directory", "shell"} & step.keys()
             plain = plain and "defaults" not in job and _has_plain_variables(step)
             yield from _steps(step["run"], file, str(name), plain=plain)
+
+
+def _runs_here(systems: object) -> bool:
+    """Return whether a job may run on Linux. No text is made of lists: aliases let them explode."""
+    if isinstance(systems, dict):
+        systems = systems.get("labels")
+    names = systems if isinstance(systems, list) else [systems]
+    return any(isinstance(name, str) and re.search("ubuntu|matrix", name) for name in names)
 
 
 def _gitlab_steps(document: dict[Any, Any]) -> Iterator[Step]:
