@@ -24,8 +24,7 @@ _DIFF = (
     "--dst-prefix=",
 )
 # git writes the path of a new or deleted file twice, with the folder that has the file.
-_ONE_SIDED = re.compile(r'^diff --git ("?)[ab](/.*) \1[ab]\2$', re.MULTILINE)
-_TWO_SIDED = r"diff --git \1a\2 \1b\2"
+_NAMES = re.compile("^diff --git (.+)$", re.MULTILINE)
 _ORDINARY = 0o644  # permission bits
 _BLOCK = 4096  # bytes on disk of the smallest file
 
@@ -63,11 +62,22 @@ def unified_diff(
             git = Git(tree.root, writable=writable)
             # git exits with 1 when there is a difference.
             diff = git.run(["-C", scratch, *_DIFF, "a", "b"], passing=1, env=NO_REPOSITORY)
-            return _ONE_SIDED.sub(_TWO_SIDED, diff.decode("utf-8", "replace"))
+            return _NAMES.sub(_with_both_sides, diff.decode("utf-8", "replace"))
     except OSError as error:
         raise NotReady(
             f"the diff cannot be made: {error}", hint="free space in the temporary folder"
         ) from error
+
+
+def _with_both_sides(header: re.Match[str]) -> str:
+    names = header[1]
+    middle = len(names) // 2
+    first, second = names[:middle], names[middle + 1 :]
+    if first != second:
+        return header[0]
+    quote = '"' if first.startswith('"') else ""
+    path = first[len(quote) + 1 :]
+    return f"diff --git {quote}a{path} {quote}b{path}"
 
 
 def too_large(most: int) -> NotReady:

@@ -134,7 +134,7 @@ def _display(name: Sequence[str], value: Any) -> Any:
     match value:
         case str():
             without_user = re.sub(r"(?<=//)[^/\s]*@", "***@", value)
-            return re.sub(r"(//[^?#\s]*[?#])\S+", r"\1***", without_user)
+            return re.sub(r"(?<!\S)((?>\S*?//)[^?#\s]*[?#])\S+", r"\1***", without_user)
         case Mapping():
             return {part: _display((*name, part), member) for part, member in value.items()}
         case list():

@@ -17,7 +17,7 @@ from code_commit.plugin_api.api_version import API
 GROUP = "code_commit"
 PATH_RULES_GROUP = "code_commit.path_rules"
 GROUPS = frozenset({GROUP, PATH_RULES_GROUP})
-_ENTRY = re.compile(rb"^\s*([^=#;\[\s][^=]*?)\s*=\s*([^#\s]+)", re.MULTILINE)
+_ENTRY = re.compile(rb"^[ \t]*+([^=#;\[\s][^=\n]*)=\s*+([^#\s]+)", re.MULTILINE)
 _FIELD = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t]*$", re.MULTILINE)
 # An unconditional requirement of the host with a lower bound, and the bound's first two numbers.
 _NEEDED = re.compile(
@@ -25,7 +25,7 @@ _NEEDED = re.compile(
     r"(code[-_.]+commit(?![-_.]*\w)[^;\n]*?[>~=]=[ \t]*(\d+)(?:\.(\d+))?[^;\n]*)$",
     re.IGNORECASE | re.MULTILINE,
 )
-_SECTION = re.compile(rb"^\s*\[([^\]]+)\]\s*$", re.MULTILINE)
+_SECTION = re.compile(rb"^[ \t]*+\[([^\]\n]+)\][ \t\r]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -130,5 +130,5 @@ def _entry_points(text: bytes) -> Iterable[tuple[str, str, str]]:
         if group not in GROUPS:
             continue
         for entry in _ENTRY.findall(body):
-            name, value = (part.decode("utf-8", "replace") for part in entry)
+            name, value = (part.strip().decode("utf-8", "replace") for part in entry)
             yield name, group, value

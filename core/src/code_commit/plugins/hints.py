@@ -12,7 +12,7 @@ from code_commit.plugins.registry import Kind, Registry
 
 _BETWEEN_CLAUSES = "; "
 _COMMAND = re.compile(
-    r"`code-commit (?:-C (?:'[^']*'|\S+) )?(?P<name>[a-z][\w-]*(?: [a-z][\w-]*)?)[^`]*`"
+    r"`code-commit (?:-C (?:'[^']*'|\S+) )?(?P<name>[a-z][\w-]*+(?: [a-z][\w-]*+)?)[^`]*`"
 )
 _FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 # One of two ways: "with codeRollup.sh or `code-commit rollup`".

@@ -9,7 +9,7 @@ from typing import Self
 
 from code_commit_acceptance.languages import Language
 
-_STRING = re.compile(r"""["'`](?P<text>(?:\\.|[^\\])*?)["'`]""")
+_STRING = re.compile(r"""["'`](?P<text>(?:\\.|[^\\"'`]){0,200}+)["'`]""")
 _RETURN = re.compile(r"\s*(?:return|return\s*;|pass|return\s+None)\s*(?:#.*|//.*)?")
 
 

@@ -14,8 +14,9 @@ from typing import Any
 from code_commit_acceptance.file_change import FileChange
 from code_commit_acceptance.languages import language_of, sections_of
 
-_HEADER = re.compile(r"\s*\[\[?\s*(?P<name>[^\]]+?)\s*\]\]?\s*(?:[#;].*)?")
+_HEADER = re.compile(r"\s*\[\[?(?P<name>[^\]]+)\]\]?\s*(?:[#;].*)?")
 _TEST_PART = re.compile(r"#\[cfg\((?:test|all\(\s*test\b.*|any\(\s*test\b.*)\)?\]")
+_MOST_DOTS = 200  # in a line: `tomllib` takes quadratic time for the parts of a dotted key
 
 
 def is_shared(path: str) -> bool:
@@ -70,7 +71,7 @@ def _tables(path: str, text: str) -> Iterator[tuple[bool, str]]:
         if header := _HEADER.fullmatch(line.rstrip("\r\n")):
             yield is_check, "".join(lines)
             lines = []
-            is_check = _is_below(header["name"].replace('"', ""), names)
+            is_check = _is_below(header["name"].strip().replace('"', ""), names)
         lines.append(line)
     yield is_check, "".join(lines)
 
@@ -86,14 +87,16 @@ def _is_below(name: str, names: Sequence[str]) -> bool:
 
 def _has_tables_of(path: str, merged: str, text: str, earlier: str) -> bool:
     """Return whether a merged TOML has the checks of `earlier`, and the rest of `text`."""
-    try:
-        documents = [tomllib.loads(toml) for toml in (merged, text, earlier)]
-    except (tomllib.TOMLDecodeError, RecursionError):
+    texts = (merged, text, earlier)
+    if any(line.count(".") > _MOST_DOTS for toml in texts for line in toml.splitlines()):
         return False
     names = sections_of(path)
-    checks_and_rest = [_split(document, names) for document in documents]
-    wanted = (checks_and_rest[2][0], checks_and_rest[1][1])
-    return checks_and_rest[0] == wanted
+    try:
+        checks_and_rest = [_split(tomllib.loads(toml), names) for toml in texts]
+        wanted = (checks_and_rest[2][0], checks_and_rest[1][1])
+        return checks_and_rest[0] == wanted
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
 
 
 def _split(

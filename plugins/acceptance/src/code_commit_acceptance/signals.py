@@ -25,14 +25,14 @@ _SCRIPTS = re.compile(
     r"(?i)(?:.*/)?(?:makefile|justfile|package\.json|tox\.ini|noxfile\.py"
     r"|pom\.xml|[\w.-]*\.(?:sh|mk|gradle|gradle\.kts|bat))"
 )
-_LISTS = re.compile(r"(?:.*/)?(?:\.github/.*|[\w.-]*lock[\w.-]*|\.pre-commit-config\.yaml)")
+_LISTS = re.compile(r"(?s)(?:.*/)?(?:\.github/.*|(?=[^/]*lock)[\w.-]*|\.pre-commit-config\.yaml)")
 _NARROWED = re.compile(
     r"""(?x)
     --(?:ignore|ignore-glob|deselect|testPathIgnorePatterns|passWithNoTests|exclude)\b
     | (?:^|[\s"'=\[,])-k[\s"'=,] | (?:^|[\s"'=])-m[\s"'=,]+not\b
     | \b(?:collect_ignore|norecursedirs|testPathIgnorePatterns|deselect|no_tests)\b
     | \b(?:skipTests|maven\.test\.skip|testFailureIgnore|ignoreFailures)\b
-    | \bgo\s+test\b.*\s-(?:run|skip)\b
+    | \bgo\s+test\b.{0,200}\s-(?:run|skip)\b
     | (?:^|\s)(?:-x\s+(?:test|check)|--skip)\b"""
 )
 _CHECKING_COMMAND = r"""
@@ -40,7 +40,7 @@ _CHECKING_COMMAND = r"""
         |flake8|pylint|pyright|eslint|tsc|golangci-lint|clippy|rspec|phpunit|checkstyle)\b
     | \bnode\s+--test\b | \b(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:test|lint|check|t)\b
     | \bgo\s+(?:test|vet)\b | \bcargo\s+(?:test|nextest)\b | \bmake\s+(?:test|check)\b
-    | \bmvn\w*\s.*(?:test|verify)\b | \bgradlew?\s.*(?:test|check)\b"""
+    | \bmvn\w*\s.{0,200}(?:test|verify)\b | \bgradlew?\s.{0,200}(?:test|check)\b"""
 _CHECKING = re.compile(_CHECKING_COMMAND, re.VERBOSE)
 _IGNORED_FAILURE = re.compile(
     r"""
@@ -50,9 +50,9 @@ _IGNORED_FAILURE = re.compile(
     re.VERBOSE,
 )
 _UNTESTED = re.compile(r"\s*(?:test|autotests)\s*=\s*false\b")  # a part of a Cargo package
-_NUMBER = r"""["']?\s*(?:[:=]\s*|\s+)["']?(?P<number>\d+(?:\.\d+)?)"""
+_NUMBER = r"""["']?(?:\s*+[:=]\s*+|\s++)["']?(?P<number>\d{1,9}(?:\.\d{1,9})?)"""
 _LIMIT = re.compile(
-    r"(?P<key>fail[_-]under|min(?:imum)?[_-]?(?:coverage|score|ratio)\w*|coverage[_-]threshold"
+    r"(?P<key>fail[_-]under|min(?:imum)?[_-]?(?:coverage|score|ratio)\w{0,40}|coverage[_-]threshold"
     rf"|branches|functions|lines|statements|msi){_NUMBER}"
 )
 _CEILING = re.compile(

@@ -65,10 +65,10 @@ _MAY_BE_PLAIN = frozenset({".npmrc", ".pypirc", ".netrc", "_netrc"})
 _LARGEST = 64 * 1024  # bytes of such a file
 _HOLDS_SECRET = re.compile(
     # Not a variable.
-    rb"(?:auth|token|password|passwd|secret|credential|api_?key)\w*[\"']?\s*[=:\s]\s*(?!\s|\$\{?\w|$)"
-    rb"|://[^/\s@]*:[^/\s@]+@"  # a password in a URL
-    rb"|(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{20,}",  # a long word with digits
-    re.IGNORECASE | re.MULTILINE,
+    rb"(?:auth|token|password|passwd|secret|credential|api_?key)\w{0,40}[\"']?(?:\s*+[=:]\s*+|\s++)(?!\$\{?\w|\Z)"
+    rb"|://[^/\s@:]*+:[^/\s@]++@"  # a password in a URL
+    rb"|(?<![\w+=-])(?=[\w+=-]*\d)(?=[\w+=-]*[A-Za-z])[\w+=-]{20,}",  # a long word with digits
+    re.IGNORECASE,
 )
 LOCK_FILE, GENERATED = "It is a lock file.", "It is generated."
 VENDORED, SECRET = "It usually holds copies of other projects.", "It may contain secrets."

@@ -23,7 +23,7 @@ _ALWAYS, _NEVER = re.compile(r".*"), re.compile(r"(?!)")
 _SUFFIXED = r"[^\s,;:`'\"*<>()\[\]]*\w\.\w{1,10}"  # a name with a suffix, like that of a file
 _NAME = re.compile(_SUFFIXED)
 _ALONE = re.compile(r"[^\s,;:`'\"*<>()\[\]{}^]*\w\.\w{1,10}")  # the same, without braces and carets
-_SEPARATOR = r"(?:\s*[,;]\s*|\s+(?:and|&|\+|->|=>|\u2192)\s+)"
+_SEPARATOR = r"(?<!\s)(?:\s*+[,;]\s*|\s++(?:and|&|\+|->|=>|\u2192)\s+)"
 _QUOTES = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\xab\xbb\u2039\u203a\xb4"
 _QUOTES += "\u300a\u300b\u3008\u3009\u300c\u300d\u300e\u300f"
 _MARKS = rf"['\"<>()\[\]{{}}*{_QUOTES}]"
@@ -36,7 +36,7 @@ _DONE = (
     r"(?:deleted?|removed?|end|new|new file|created?|added?|updated?|edit(?:ed)?|modified|changed?)"
 )
 _REMARK = r"(?:[-\u2013\u2014#:=]|//|/\*|<!--)"
-_NUMBERS = r"(?::L?\d+(?:[-:,]L?\d+)*|#L\d+(?:-L?\d+)?|,? \(?lines? \d+(?:\s*-\s*\d+)?\)?)"
+_NUMBERS = r"(?::L?\d+(?:[-:,]L?\d+){0,9}|#L\d+(?:-L?\d+)?|,? \(?lines? \d+(?:\s*-\s*\d+)?\)?)"
 
 
 class _Form(NamedTuple):
@@ -69,21 +69,21 @@ def _forms() -> Sequence[_Form]:
         _form(rf"[<{_QUOTES}](?P<bare>.+)[>{_QUOTES}]", _ALWAYS, _MARKED),
         _form(rf"{_ENTITY}(?P<bare>.+)", _ALWAYS, _MARKED),
         _form(rf"(?P<bare>.+){_ENTITY}", _ALWAYS, _MARKED),
-        _form(r"[_(\[{]+(?P<bare>.+?)[_)\]}]+", _NEVER, _MARKED),
+        _form(r"[_(\[{]++(?P<bare>.+?)[_)\]}]+", _NEVER, _MARKED),
         _form(r"\((?P<bare>.+)\)", _ALONE, _MARKED),
         _form(r"\[(?P<bare>.+)\]", _ALONE, _MARKED),
         _form(r"\{(?P<bare>.+)\}", _ALONE, _MARKED),
         _form(rf"{_MARKS}(?P<bare>.+)", _ALONE, _MARKED),
         _form(rf"(?P<bare>.+){_MARKS}", _ALONE, _MARKED),
-        _form(rf"{_MARKS}*(?P<bare>.+?)[.!{_MARKS[1:-1]}]*", _NEVER, _MARKED),
-        _form(r"(?P<bare>.+?)\s*[,;:^]+", _ALONE, "A separator or a caret follows the path."),
+        _form(rf"{_MARKS}*+(?P<bare>.+?)(?<![.!{_MARKS[1:-1]}])[.!{_MARKS[1:-1]}]*+", _NEVER, _MARKED),
+        _form(r"(?P<bare>.+?)(?<![\s,;:^])\s*+[,;:^]++", _ALONE, "A separator or a caret follows the path."),
         _form(rf"{_WORD}\s*[:=]\s*(?P<bare>.+)", _ALONE, "A word stands before the path."),
         _form(rf"(?:{_WORD}\s+)+(?P<bare>.+)", _NEVER, "A word stands before the path."),
         _form(rf"(?P<bare>.+?){_NUMBERS}", _NAME, "A line number follows the path."),
         _form(r"(?P<bare>.+?)[#@]\d+(?:-\d+)?", _NEVER, "A line number follows the path."),
         _form(rf"(?P<bare>{_SUFFIXED}(?:{_SEPARATOR}{_SUFFIXED})+)", _ALWAYS, _SEVERAL),
         _form(rf"(?P<bare>.+?){_SEPARATOR}.+", _NEVER, _SEVERAL),
-        _form(r"(?P<bare>\S.*?)\s+[(\[].*[)\]]", _NAME, "A remark follows the path."),
+        _form(r"(?P<bare>\S.*?)(?<!\s)\s++[(\[].*+(?<=[)\]])", _NAME, "A remark follows the path."),
         _form(rf"(?P<bare>{_SUFFIXED})\s+[(\[{{][^)\]}}]*", _ALONE, "A remark follows the path."),
         _form(rf"(?P<bare>{_SUFFIXED})\s+{_DONE}", _ALONE, "A remark follows the path."),
         _form(

@@ -14,12 +14,12 @@ _ITEM = re.compile(r" {0,3}(?:[-+*\u2022]|\(?\d{1,3}[.)])[ \t]+")
 _TITLE = re.compile(
     r" {0,3}#{1,6}[ \t]+\S| {0,3}(?:\*\*|__)[^\n]{1,200}(?:\*\*|__):?[ \t]*$", re.MULTILINE
 )
-_WORD = re.compile(r"[\w./@+\[\]()-]*[\w\])]")
+_WORD = re.compile(r"(?<![\w./@+\[\]()-])[\w./@+\[\]()-]*[\w\])]")
 _QUOTATION = re.compile(
     r"`([^`\n]{3,400})`|\"([^\"]{8,400})\"|\u201c([^\u201d]{8,400})\u201d|\u00ab([^\u00bb]{8,400})\u00bb"
 )
 _FENCED = re.compile(
-    r"^[ \t]*(?:`{3,}|~{3,})[^\n]*\n(.*?)^[ \t]*(?:`{3,}|~{3,})", re.DOTALL | re.MULTILINE
+    r"^[ \t]*(?:`{3,}+|~{3,}+)[^\n]*+\n(.*?)^[ \t]*(?:```|~~~)", re.DOTALL | re.MULTILINE
 )
 _NOTHING = re.compile(
     r"\W*(?:(?:overall|in general|i found|there (?:is|are|were))\W+)?(?:none|nothing|no|n/a)\b"

@@ -16,8 +16,12 @@ _BOM = b"\xef\xbb\xbf"
 _MOST_FAULTS = 10  # of a file that a message describes
 
 
-def edited(path: str, old: bytes | None, edits: Sequence[Edit]) -> bytes:
+def edited(
+    path: str, old: bytes | None, edits: Sequence[Edit], *, describe: bool = True
+) -> bytes:
     """Return the content of a file after its edits. `old` is None if there is no file.
+
+    `describe` adds to an error what the file has instead.
 
     Raises:
         MalformedResponse: an edit does not fit the file.
@@ -33,7 +37,8 @@ def edited(path: str, old: bytes | None, edits: Sequence[Edit]) -> bytes:
         [tuple(map(_key, edit.search)) for edit in edits],
         map(_key, file.lines),
     )
-    if faults := list(_faults(edits, places, file.lines)):
+    most = _MOST_FAULTS if describe else 0
+    if faults := list(_faults(edits, places, file.lines, most)):
         described = [f"{path}: {fault}" for fault in faults[:_MOST_FAULTS]]
         if left_out := len(faults) - len(described):
             described.append(f"{path}: {count_of(left_out, 'more edit')} cannot be applied, either")
@@ -72,13 +77,17 @@ def _faults(
     edits: Sequence[Edit],
     places: Sequence[Sequence[int]],
     lines: Sequence[bytes],
+    most: int,
 ) -> Iterator[str]:
-    """Yield why edits cannot be applied, those whose text is not in the file first."""
+    """Yield why edits cannot be applied, those whose text is not in the file first.
+
+    Of the first `most` of them, tell what is nearest.
+    """
     missing = [edit for edit, found in zip(edits, places, strict=True) if not found]
-    described = missing[:_MOST_FAULTS]
+    described = missing[:most]
     for edit, nearest in zip(described, describe_nearest(described, lines), strict=True):
         yield f"{_searched(edit)} is not in the file. {nearest}"
-    yield from (f"{_searched(edit)} is not in the file" for edit in missing[_MOST_FAULTS:])
+    yield from (f"{_searched(edit)} is not in the file" for edit in missing[most:])
     for edit, found in zip(edits, places, strict=True):
         if len(found) > 1:
             first, second = found

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from itertools import pairwise
 
 from code_commit.plugin_api import shorten
 from code_commit_edits.edits import Edit
 
 _COMMON = 50  # places of a line that says little, such as a closing bracket
-_COMPARED = 5000  # lines of the file that are compared character by character
+_COMPARED = 5000  # lines of the file whose characters are compared
 _LONGEST = 200  # characters of such a line, and of one in a message
 _MOST_LINES = 12  # of the file in a message
+_CLOSE = 0.6  # of 1, which is an equal line
 
 
 def describe_nearest(edits: Sequence[Edit], lines: Sequence[bytes]) -> Iterator[str]:
     """Yield for each edit the place of `lines` that is most like the text that it searches."""
     stripped = {line.strip() for edit in edits for line in edit.search}
     places = _places(stripped - {b""}, lines) if edits else {}
+    compared: list[set[str]] = []
     for edit in edits:
         start = _start(edit.search, places)
         if start is None:
-            start = _close_line(edit.search, lines)
+            compared = compared or [_pairs(line) for line in lines[:_COMPARED]]
+            start = _close_line(edit.search, compared)
         if start is None:
             yield "No line of the file is like it"
             continue
@@ -52,9 +55,14 @@ def _start(search: Sequence[bytes], places: Mapping[bytes, Sequence[int]]) -> in
     return max(0, min(start for start, count in votes.items() if count == most))
 
 
-def _close_line(search: Sequence[bytes], lines: Sequence[bytes]) -> int | None:
-    """Return the line that is most like the longest line of the text."""
-    longest = max(search, key=len).decode("utf-8", "replace")[:_LONGEST]
-    compared = [line.decode("utf-8", "replace")[:_LONGEST] for line in lines[:_COMPARED]]
-    close = get_close_matches(longest, compared, n=1)
-    return compared.index(close[0]) if close else None
+def _close_line(search: Sequence[bytes], compared: Sequence[set[str]]) -> int | None:
+    """Return the first line that is most like the longest line of the text."""
+    longest = _pairs(max(search, key=len))
+    likeness = [2 * len(pairs & longest) / (len(pairs) + len(longest) or 1) for pairs in compared]
+    most = max(likeness, default=0)
+    return likeness.index(most) if most >= _CLOSE else None
+
+
+def _pairs(line: bytes) -> set[str]:
+    """Return the pairs of neighbours among the characters of a line."""
+    return set(map("".join, pairwise(line.decode("utf-8", "replace")[:_LONGEST])))

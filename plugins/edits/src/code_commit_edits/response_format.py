@@ -48,7 +48,9 @@ def parse_response(response: str, tree: Tree) -> list[Change]:
         content = block.content
         if edits:
             try:
-                content = edited(block.path, _content(block.path, tree), edits)
+                describe = len(faults) < _MOST_FILES
+                old = _content(block.path, tree)
+                content = edited(block.path, old, edits, describe=describe)
             except MalformedResponse as problem:
                 faults.append(str(problem))
         changes.append(Change(block.path, content))

@@ -46,6 +46,6 @@ def _problem_of_location(scheme: str, location: str) -> str:
         return "it has a user or password; remove them, and use git's credential helper"
     if host.startswith("-") or not (host or scheme == "file"):
         return "it names no host"
-    if re.search(r"[?#].*=", location):
+    if any("=" in part for part in re.split("[?#]", location)[1:]):
         return "it has a query string, which may contain a key"
     return ""

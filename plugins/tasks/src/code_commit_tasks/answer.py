@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from code_commit_tasks.template_literals import LiteralScanner
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^\s`]*)[^`\n]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^`\n]*+$")
 _LANGUAGES = frozenset({"typescript", "ts"})
 _UNLABELLED = frozenset({"", "javascript", "js"})  # a single block of these is the code, too
 LONGEST_CODE = 1024 * 1024  # characters

@@ -26,21 +26,21 @@ _LONGEST_ENCODED = 4 * _LONGEST  # bytes, in UTF-8
 _PROSE = (".md", ".markdown", ".rst", ".txt", ".adoc")
 
 # Comments, in lower case.
-_END = r"(?:\*+/\s*\}?|--+>|\*\)|-\})?[\s)\}\];,]*"
 _COMMENT = re.compile(
-    r"(?P<code>(?:.*?[\s{(\[>;])??)"
-    r"(?P<sign>//+!?|\#+|--+|;+|%+|/\*+|<!--+|\(\*|\{-|\*|'|rem\b)\s*(?P<text>.*?)\s*" + _END
+    r"(?P<code>(?:.*?[\s{(\[>;])??)(?P<sign>//+!?|\#+|--+|;+|%+|/\*+|<!--+|\(\*|\{-|\*|'|rem\b)"
 )
-_COMMENT_IN_PROSE = re.compile(r"(?P<code>)(?P<sign><!--+)\s*(?P<text>.*?)\s*" + _END)
+_COMMENT_IN_PROSE = re.compile(r"(?P<code>)(?P<sign><!--+)")
+# The end of a comment and of the code around it, backwards.
+_END = re.compile(r"[\s)\}\];,]*+(?:/\*+|>-{2,}|(?<=\))\*|(?<=\})-)?\s*")
 _BEHIND_CODE = ("//", "#", "/*", "<!--")
 _LONE = ("/*", "<!--")  # others continue on the next line
 _DOUBTFUL = ("*", "'")  # could also be inside a comment or string
 _UNCOMMENTED = re.compile(r"(?:[(\[<]?\s*\.{3}|[(\[<])\s*[a-z]+(?:[ -][a-z']+){2,}[\s.]*[)\]>]?")
 # Neither code nor another language.
 _PLAIN = re.compile(r"[a-z0-9_\s.,;:!'()\[\]<>{}*\-\u2013\u2014&/]*")
-_OPENS = re.compile(r"[\s(\[<{*\-]*(?:\.{2,}|--+\s*snip)")
+_OPENING = re.compile(r"[\s(\[<{*\-]*")
 _SPREAD = re.compile(r"[\s(\[{]*\.{3}\w+[\s)\]},]*")  # JavaScript's spread syntax
-_CLOSES = re.compile(r"\.{2,}[\s)\]>}*\-]*$")
+_CLOSES = re.compile(r"(?<!\.)\.{2,}[\s)\]>}*\-]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +100,15 @@ def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = 
     `prose` is for files that are not code, `lost` for files with fewer lines than before.
     """
     line = NO_REST.sub("", line).lower().replace("\u2026", "...").strip()
-    comment = (_COMMENT_IN_PROSE if prose else _COMMENT).fullmatch(line)
+    comment = _COMMENT_IN_PROSE.match(line) if prose else _COMMENT.match(line)
     if comment is None:
         return _UNCOMMENTED.fullmatch(line) is not None and is_usual(line) and says_omitted(line)
-    text = comment["text"]
+    text = _without_end(line[comment.end() :].lstrip())
     sign = comment["sign"]
     code = comment["code"].strip()
     if not _PLAIN.fullmatch(text) or _SPREAD.fullmatch(text) or (code and sign not in _BEHIND_CODE):
         return False
-    if _OPENS.match(text):
+    if _begins_with_ellipsis(text):
         return _with_ellipsis(text, code, lost=lost)
     explains_code = code and not code.endswith("{")
     continues = sign not in _LONE and above.strip().startswith(sign)
@@ -119,6 +119,20 @@ def leaves_out(line: str, above: str = "", *, prose: bool = False, lost: bool = 
     is_doubtful = sign in _DOUBTFUL or text.endswith(":")
     names = 1 if text.startswith(RESTS) else 0
     return not is_doubtful and says_omitted(text) and is_usual(text, names=names)
+
+
+def _without_end(text: str) -> str:
+    """Return the text of a comment without what ends it."""
+    end = _END.match(text[::-1])
+    return text[: len(text) - end.end()] if end else text
+
+
+def _begins_with_ellipsis(text: str) -> bool:
+    """Return whether a text begins with dots, or with `-- snip`, perhaps in brackets."""
+    opening = _OPENING.match(text)
+    before = opening[0] if opening else ""
+    words = text[len(before) :]
+    return words.startswith("..") or (words.startswith("snip") and before.rstrip().endswith("--"))
 
 
 def _with_ellipsis(text: str, code: str, *, lost: bool) -> bool:

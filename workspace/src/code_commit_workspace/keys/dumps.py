@@ -14,7 +14,7 @@ _LINE_WITH_OFFSET = re.compile(rb"\n%s[ \t]" % _OFFSET)
 _ROW = re.compile(
     rb"%s(?P<data>"
     rb"[ \t]+(?:[0-9A-Fa-f]{2} ){8} (?:[0-9A-Fa-f]{2} )*(?= *\|)"  # hexdump -C: two halves
-    rb"|(?:   [!-~]|  \\[0-7a-z]| [0-7]{3}|    )+(?=[ \t\r]*$)"  # od -c
+    rb"|(?:   [!-~]|  \\[0-7a-z]| [0-7]{3}|    )++(?=[ \t\r]*$)"  # od -c
     rb"|[ \t]+[0-9A-Fa-f]{2,}(?:[ \t][0-9A-Fa-f]{2,})*"  # groups of digits: xxd, od, hexdump
     rb")[^\n]*" % _OFFSET,
     re.MULTILINE,

@@ -22,7 +22,7 @@ _LONGEST_FIRST_LINE = 255  # bytes that Linux reads of it
 _LARGEST = 16 * 1024 * 1024  # bytes that are looked at
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TEXT_AT_LEAST = 8192  # bytes without NUL at the start of a script, as git judges
-_CARRIAGE_RETURN = re.compile(rb"\r+(?:\n|\Z)")
+_CARRIAGE_RETURN = re.compile(rb"\r(?:\n|\Z)")
 
 
 def build_command(

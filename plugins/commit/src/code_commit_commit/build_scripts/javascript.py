@@ -26,7 +26,9 @@ _TESTS = (
 )
 _PLACEHOLDER = "no test specified"  # of `npm init`
 # These runners, or this flag, pass without a test. A line of the output that says how many ran:
-_PASSES_WITHOUT = r"node (?:\S+ )*--test|\bmocha\b|--passWithNoTests"
+_PASSES_WITHOUT = r"node (?:\S+ ){0,20}--test|\bmocha\b|--passWithNoTests"
+_IN_TESTS = re.compile(r"(?:^|/)(?:__tests__|tests?)/")
+_ENDS = ("js", "jsx", "ts", "tsx")
 _RUNNER_SETTINGS = re.compile(r"(?:jest|vitest|vite)\.config\.")
 _RAN = "(tests|Tests:?) +[1-9]|Tests:.* [1-9]|[1-9][0-9]* passing"
 
@@ -172,9 +174,8 @@ def _test_script(scripts: dict[str, str]) -> str:
 
 
 def _test_files(folder: Folder) -> list[str]:
-    below = re.compile(r"(?:^|/)(?:__tests__|tests?)/.*[cm]?[jt]sx?$")
     return folder.named("*.test.*", "*.spec.*") + [
-        path for path in folder.paths if below.search(path)
+        path for path in folder.paths if path.endswith(_ENDS) and _IN_TESTS.search(path)
     ]
 
 

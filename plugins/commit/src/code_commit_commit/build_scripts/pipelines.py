@@ -70,9 +70,10 @@ class Pipeline:
         """Return what pip installs in the job that tests, in one command line, or ""."""
         jobs = [(step.file, step.job) for step in self.steps if _TESTS_PYTHON.search(step.line)]
         lines = [
-            _INSTALLS.sub("", step.line)
+            arguments
             for step in self.steps
-            if (step.file, step.job) in jobs[:1] and step.plain and _installs(step.line)
+            if (step.file, step.job) in jobs[:1] and step.plain
+            if (arguments := _pip_arguments(step.line))
         ]
         return " ".join(dict.fromkeys(lines))
 
@@ -130,8 +131,7 @@ def _runs_for_changes(document: dict[Any, Any]) -> bool:
 
 def _github_steps(document: dict[Any, Any], file: str) -> Iterator[Step]:
     for name, job in _mappings(document.get("jobs")):
-        runs_here = "ubuntu" in str(job.get("runs-on")) or "matrix" in str(job.get("runs-on"))
-        outer = runs_here and "if" not in job and _has_plain_variables(document, job)
+        outer = _runs_here(job.get("runs-on")) and "if" not in job and _has_plain_variables(document, job)
         steps = job.get("steps")
         for step in steps if isinstance(steps, list) else ():
             if not isinstance(step, dict) or not isinstance(step.get("run"), str):
@@ -140,6 +140,14 @@ def _github_steps(document: dict[Any, Any], file: str) -> Iterator[Step]:
             plain = outer and not {"if", "working-directory", "shell"} & step.keys()
             plain = plain and "defaults" not in job and _has_plain_variables(step)
             yield from _steps(step["run"], file, str(name), plain=plain)
+
+
+def _runs_here(systems: object) -> bool:
+    """Return whether a job may run on Linux. No text is made of lists: aliases let them explode."""
+    if isinstance(systems, dict):
+        systems = systems.get("labels")
+    names = systems if isinstance(systems, list) else [systems]
+    return any(isinstance(name, str) and re.search("ubuntu|matrix", name) for name in names)
 
 
 def _gitlab_steps(document: dict[Any, Any]) -> Iterator[Step]:
@@ -168,12 +176,16 @@ def _steps(text: str, file: str, job: str, *, plain: bool) -> Iterator[Step]:
             yield Step(line, file, job, plain and _is_simple(line))
 
 
-def _installs(line: str) -> bool:
-    """Return whether pip installs what the project's files and the usual index have."""
-    if not _INSTALLS.match(line):
-        return False
-    words = _INSTALLS.sub("", line).split()
-    return all(word in _PIP_FLAGS or not re.search(r"^-|://|@", word) for word in words)
+def _pip_arguments(line: str) -> str:
+    """Return what pip installs, or "" if the project's files and the usual index lack some of it."""
+    installs = _INSTALLS.match(line)
+    if not installs:
+        return ""
+    arguments = line[installs.end() :]
+    plain = all(
+        word in _PIP_FLAGS or not re.search(r"^-|://|@", word) for word in arguments.split()
+    )
+    return arguments if plain else ""
 
 
 def _is_simple(line: str) -> bool:

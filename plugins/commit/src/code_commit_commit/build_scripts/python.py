@@ -55,7 +55,7 @@ _COVERAGE = """\
 [ -z "${CODE_COMMIT_TESTS_OF_BEFORE:-}" ] || \
 export PYTEST_ADDOPTS="${PYTEST_ADDOPTS:-} --cov-fail-under=0"
 """
-_HAS_TESTS = r"^\s*(async )?def test|^class Test"
+_HAS_TESTS = r"^[ \t]*(async )?def test|^class Test"
 # What compiles C, C++ or Rust as a part of the package.
 _NATIVE = re.compile(r"scikit_build_core|mesonpy|maturin|py_build_cmake|setuptools_rust")
 _EXTENSIONS = r"\b(Extension|ext_modules|cffi_modules|RustExtension|CMakeExtension)\b"
@@ -108,7 +108,7 @@ def _has_coverage_limit(folder: Folder) -> bool:
     files = ("pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini", "pytest.toml", ".coveragerc")
     if folder.mentions(r"--cov-fail-under", *files):
         return True
-    return folder.mentions(r"^\s*fail_under\s*=", *files) and folder.mentions(r"--cov\b", *files)
+    return folder.mentions(r"^[ \t]*fail_under\s*=", *files) and folder.mentions(r"--cov\b", *files)
 
 
 def _tests(folder: Folder, environment: Environment, runner: str, tests: str) -> str:

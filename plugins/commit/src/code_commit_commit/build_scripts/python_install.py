@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import re
 import shlex
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import PurePosixPath
 
 from code_commit_commit.build_scripts.folder import Folder
 from code_commit_commit.build_scripts.pipelines import Pipeline
-from code_commit_commit.build_scripts.python_runners import toml_of
+from code_commit_commit.build_scripts.python_runners import ini_of, toml_of
 
 _PLACES = (".venv", "venv", "env")
 _OWN_RULES = ("GNUmakefile", "makefile", "Makefile", "justfile", "Justfile", ".justfile")
@@ -27,7 +26,7 @@ _MANAGERS = {
 }
 # Of the whole project, not of the templates and examples in it.
 _REQUIREMENTS = re.compile(
-    r"(?:(?:requirements|tests?)/)?[\w.-]*requirements[\w.-]*\.txt|requirements/[\w.-]+\.txt"
+    r"(?:(?:requirements|tests?)/)?(?=[\w.-]*requirements)[\w.-]*\.txt|requirements/[\w.-]+\.txt"
 )
 
 
@@ -192,12 +191,9 @@ def _test_requirements(folder: Folder) -> tuple[str, str]:
     if isinstance(project, dict):
         extras |= set(project.get("optional-dependencies") or ())
     groups = set(pyproject.get("dependency-groups") or ())
-    parser = configparser.ConfigParser(strict=False, interpolation=None)
-    try:
-        parser.read_string(folder.read("setup.cfg"))
-        extras |= set(parser["options.extras_require"])
-    except (configparser.Error, KeyError):
-        pass
+    setup = ini_of(folder.read("setup.cfg"))
+    if setup and setup.has_section("options.extras_require"):
+        extras |= set(setup["options.extras_require"])
     extra = next((name for name in _EXTRAS if name in extras), "")
     group = next((name for name in _EXTRAS if name in groups), "")
     return extra, group

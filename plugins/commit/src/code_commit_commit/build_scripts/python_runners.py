@@ -15,6 +15,8 @@ _TESTS = re.compile(r"(?:unit)?[-_]?(?:tests?|pytest)(?:[-_].*)?|unit")
 _PYTHON_ENVIRONMENT = re.compile(r"py3\d*((?:-[\w.]+)*)")
 _MOST = 500  # environments
 _LONGEST = 10_000  # characters of their list
+_LONGEST_LINE = 4000  # characters: `configparser` takes quadratic time for blanks in a line
+_MOST_DOTS = 200  # in a line: `tomllib` takes quadratic time for the parts of a dotted key
 # The Python that runs tox names the environment, so that no other Python is needed.
 _VERSION = "$($python -c 'import sys; print(\"{}\" % sys.version_info[:2])')"
 
@@ -67,10 +69,8 @@ def _tox_environments(folder: Folder) -> tuple[list[str], bool]:
 
 
 def _of_ini(text: str) -> tuple[list[str], bool]:
-    parser = configparser.ConfigParser(strict=False, interpolation=None)
-    try:
-        parser.read_string(text)
-    except configparser.Error:
+    parser = ini_of(text)
+    if parser is None:
         return [], False
     listed = ""
     for name in ("env_list", "envlist"):
@@ -101,7 +101,7 @@ def _plain(names: Iterable[str]) -> list[str]:
 
 def _expanded(listed: str) -> Iterator[str]:
     """Yield the environments of a list: `py{310,311}-x` are two."""
-    waiting = re.split(r"[\s,]+(?![^{}]*\})", listed.strip()[:_LONGEST])
+    waiting = re.findall(r"(?:[^\s,{}]++|\{[^{}]*+\}|[{}])++", listed[:_LONGEST])
     for _ in range(_MOST):
         if not waiting:
             return
@@ -134,9 +134,24 @@ def _nox_sessions(module: ast.Module) -> Iterator[tuple[str, bool]]:
                 yield name, has_pythons
 
 
+def ini_of(text: str) -> configparser.ConfigParser | None:
+    """Return what an INI file says, or None if it cannot be read."""
+    if any(len(line) > _LONGEST_LINE for line in text.splitlines()):
+        return None
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return None
+    return parser
+
+
 def toml_of(folder: Folder, name: str) -> dict[str, Any]:
     """Return what a TOML file of the folder says, or nothing if it cannot be read."""
+    text = folder.read(name)
+    if any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
+        return {}
     try:
-        return tomllib.loads(folder.read(name))
+        return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         return {}

@@ -23,7 +23,7 @@ from code_commit_workspace import Workspace
 # The summaries of pytest and unittest when they skipped every test: both end with exit code 0.
 _ALL_SKIPPED = re.compile(
     r"^=* ?(?:\d+ deselected, )?\d+ skipped(?:, \d+ (?:deselected|warnings?))* in [\d.]+s"
-    r"|^Ran (\d+) tests? in .*\s+OK \(skipped=\1\)",
+    r"|^Ran (\d+) tests? in .*+\s++OK \(skipped=\1\)",
     re.MULTILINE,
 )
 

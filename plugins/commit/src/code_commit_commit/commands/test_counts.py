@@ -13,8 +13,8 @@ _COUNTS = tuple(
         r"^test result: \w+\. (\d+) passed; (\d+) failed",  # cargo
         r"^(?:# |\u2139 )tests (\d+)$",  # Node.js
         r"^Tests:\s+(?:\d+ [a-z]+, )*?(\d+) passed, \d+ total",  # Jest
-        r"^\s*Tests\s+(?:\d+ [a-z]+ \| )*?(\d+) passed",  # Vitest
-        r"^\s*(\d+) passing\b",  # Mocha
+        r"^[ \t]*Tests\s+(?:\d+ [a-z]+ \| )*?(\d+) passed",  # Vitest
+        r"^[ \t]*(\d+) passing\b",  # Mocha
         r"^\d+% tests passed, \d+ tests failed out of (\d+)",  # CTest
         r"^Tests run: (\d+), Failures: \d+, Errors: \d+, Skipped: \d+$",  # Maven
         r"^Ok:\s+(\d+)",  # Meson
@@ -23,7 +23,7 @@ _COUNTS = tuple(
         r"^OK \((\d+) tests?, ",  # PHPUnit
         r"^Files=\d+, Tests=(\d+),",  # prove
         r"^# TOTAL: +(\d+)",  # Automake
-        r"^\s*Total tests: (\d+)",  # .NET
+        r"^[ \t]*Total tests: (\d+)",  # .NET
     )
 )
 _COLOR = re.compile(r"\x1b\[[\d;]*m")

@@ -10,7 +10,7 @@ from code_commit.plugin_api import printable
 
 _JOINERS = "\u200c\u200d"
 _FENCE = "```"
-_WORDS = re.compile(r"(\s*)(\S+)")
+_WORDS = re.compile(r"(?<!\s)(\s*)(\S+)")
 
 
 def fill(template: str, **values: str) -> str:
@@ -83,7 +83,7 @@ def shortened(line: str, width: int) -> str:
     """Return `line`, cut with dots if it is wider than `width` columns."""
     if columns(line) <= width:
         return line
-    place = _place(line, width - 3, columns)
+    place = _place(line, 0, width - 3, columns)
     return f"{line[:place].rstrip()}..."
 
 
@@ -119,39 +119,38 @@ def _split(piece: str, mark: str, value: str) -> list[str]:
 
 def _pieces(word: str, width: int, measure: Callable[[str], int]) -> list[str]:
     pieces = []
-    while measure(word) > width:
-        place = _place(word, width, measure)
-        pieces.append(word[:place])
-        word = word[place:]
-    return [*pieces, word]
+    start = 0
+    while (place := _place(word, start, width, measure)) < len(word):
+        pieces.append(word[start:place])
+        start = place
+    return [*pieces, word[start:]]
 
 
-def _place(text: str, width: int, measure: Callable[[str], int]) -> int:
-    """Return where to cut `text`, which is longer than `width`; never at its start."""
-    widest = len(text)
-    for at in range(2, len(text) + 1):
-        if measure(text[:at]) > width:
-            widest = at - 1
-            break
-    return next((at for at in range(widest, 0, -1) if not _belongs(text, at)), widest)
+def _place(text: str, start: int, width: int, measure: Callable[[str], int]) -> int:
+    """Return where to cut `text` after `start`, or its length if the rest fits into `width`."""
+    size = 0
+    for widest in range(start, len(text)):
+        size += measure(text[widest])
+        if size > width and widest > start:
+            places = range(widest, start, -1)
+            return next((at for at in places if not _belongs(text, start, at)), widest)
+    return len(text)
 
 
-def _belongs(text: str, at: int) -> bool:
-    """Return whether the character at `at` combines with the one before it."""
-    if at == len(text):
-        return False
+def _belongs(text: str, start: int, at: int) -> bool:
+    """Return whether the character at `at` combines with the one before it, after `start`."""
     character = text[at]
     before = text[at - 1]
     if _is_flag_letter(character) and _is_flag_letter(before):  # two of them form one flag
-        return _flag_letters_before(text, at) % 2 == 1
+        return _flag_letters_before(text, start, at) % 2 == 1
     return _adds_to_another(character) or before in _JOINERS
 
 
-def _flag_letters_before(text: str, at: int) -> int:
-    start = at
-    while start > 0 and _is_flag_letter(text[start - 1]):
-        start -= 1
-    return at - start
+def _flag_letters_before(text: str, start: int, at: int) -> int:
+    first = at
+    while first > start and _is_flag_letter(text[first - 1]):
+        first -= 1
+    return at - first
 
 
 def _adds_to_another(character: str) -> bool:

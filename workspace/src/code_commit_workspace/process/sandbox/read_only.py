@@ -16,7 +16,7 @@ _ABSENT = re.compile(
     r"|could not create local repository|failed to create parent directories",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]+://\S+", re.IGNORECASE)
+_ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]{1,30}://\S+", re.IGNORECASE)
 _QUOTED = re.compile(r"""['"`\u2018\u201c](/[^'"`\u2019\u201d\n]+)""")
 _PLAIN = re.compile(r"""(?<![\w.:/])(/[^\s'"`:,;()<>\[\]]+)""")
 _LINES_BEFORE = 3  # cargo prints the path above the reason
