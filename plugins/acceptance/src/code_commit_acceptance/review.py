@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 ROLE = "reviewer"
 _LONGEST_DIFF = 400_000  # characters; also at most half of the reviewer's window
+_MOST_PAIRS = 200_000  # of equal lines in the two texts of a file that `difflib` compares
+_MOST_CHANGES = 3000  # lines
+_SMALLEST_LARGE = 200  # lines of a text whose frequent lines `difflib` ignores
 _CHARACTERS = 2  # of a token, at the least, in half a window
 _MARK = re.compile(r"^%%%(accepted|objections|end)[ \t]*\r?$", re.MULTILINE)
 _OBJECTION = re.compile(r"(?P<path>[^\s:][^:]*):\s*(?P<text>\S.*)")
@@ -173,5 +178,28 @@ def _file_diff(change: FileChange) -> list[str]:
         return [f"--- {old_name}\n", f"+++ {new_name}\n", "Binary files differ\n"]
     old = change.old_text.splitlines(keepends=True)
     new = change.new_text.splitlines(keepends=True)
-    lines = difflib.unified_diff(old, new, old_name, new_name)
+    if _is_quick(old, new):
+        lines = difflib.unified_diff(old, new, old_name, new_name)
+    else:
+        removed = (f"-{line}" for line in old)
+        added = (f"+{line}" for line in new)
+        lines = chain([f"--- {old_name}\n", f"+++ {new_name}\n"], removed, added)
     return [line if line.endswith("\n") else f"{line}\n" for line in lines]
+
+
+def _is_quick(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Return whether `difflib` compares two texts in short time, which is cubic in the worst case.
+
+    It compares each line with all equal ones, except with those of which there are many.
+    """
+    most = len(new)
+    if most >= _SMALLEST_LARGE:
+        most = most // 100 + 1
+    lines = Counter(new)
+    pairs = sum(lines[line] for line in old if lines[line] <= most)
+    return pairs <= _MOST_PAIRS and _changes(old, new) <= _MOST_CHANGES
+
+
+def _changes(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many lines are not in both texts."""
+    return (Counter(old) - Counter(new)).total() + (Counter(new) - Counter(old)).total()
