@@ -74,7 +74,7 @@ def _unbounded_parts(tree: Any, prefix: str, palette: str) -> Iterator[tuple[str
     """Yield a text before each unbounded repeat, and a text that the repeat takes once."""
     for position, (kind, value) in enumerate(tree):
         if kind in _REPEATS:
-            least, most, repeated = value
+            _, most, repeated = value
             body = _sample(repeated, palette)
             if most == _constants.MAXREPEAT or most > _UNBOUNDED:
                 yield prefix, body

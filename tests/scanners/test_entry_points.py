@@ -11,7 +11,7 @@ import pytest
 from code_commit.models.leaked_thinking import visible_text
 from code_commit.models.reply_progress import ReplyProgress
 from code_commit_acceptance.file_change import FileChange
-from code_commit_acceptance.review import read_verdict
+from code_commit_acceptance.review import _file_diff, read_verdict
 from code_commit_acceptance.shared_files import with_check_part
 from code_commit_acceptance.signals import find_signals
 from code_commit_commit.build_scripts.make_rules import just_rules, make_rules
@@ -41,13 +41,85 @@ from code_commit_workspace.process.terminal_text import as_on_terminal
 
 # Beginnings of what the scanners look for.
 WORDS = (
-    *("except ", "suppress(", "assert", "assert.", "catch ", "#[cfg_attr(", "@Test\n", "f(", "def "),
-    *("mvn ", "go test ", "mincoverage", "lock", "|| ", "[a ", "a.", "a=", 'a."b".', "{a=", "--- a ---\n"),
-    *("^^^a\n", "^^^", "^^^end\n", "^^^a\n\n^^^end\n", "<think>", "</think>", "<|channel|>a", "analysis"),
-    *("<<<<<<< SEARCH\n", "=======\n", "```", "```\n", "~~~", "# ... ", "/* rest */", "-- snip ", "(...) "),
-    *("1 passed, ", "Ran 1 test in ", "\n\n", " \n", "\r\n", "\x1b[m", "\x1b[G", "a\b", "a\r", "0000 "),
-    *("error", "EROFS /a ", "ENOENT ", "A+", "'/", "`a", '"abcdefgh" ', "1. ", "**a", "- ", "> ", "#"),
-    *("diff --git a/a b/a\n", "@@ -1 +1 @@\n", "\n@@ ", "%%%accepted\n", "a: b\n", "const agent_code"),
+    *(
+        "except ",
+        "suppress(",
+        "assert",
+        "assert.",
+        "catch ",
+        "#[cfg_attr(",
+        "@Test\n",
+        "f(",
+        "def ",
+    ),
+    *(
+        "mvn ",
+        "go test ",
+        "mincoverage",
+        "lock",
+        "|| ",
+        "[a ",
+        "a.",
+        "a=",
+        'a."b".',
+        "{a=",
+        "--- a ---\n",
+    ),
+    *(
+        "^^^a\n",
+        "^^^",
+        "^^^end\n",
+        "^^^a\n\n^^^end\n",
+        "<think>",
+        "</think>",
+        "<|channel|>a",
+        "analysis",
+    ),
+    *(
+        "<<<<<<< SEARCH\n",
+        "=======\n",
+        "```",
+        "```\n",
+        "~~~",
+        "# ... ",
+        "/* rest */",
+        "-- snip ",
+        "(...) ",
+    ),
+    *(
+        "1 passed, ",
+        "Ran 1 test in ",
+        "\n\n",
+        " \n",
+        "\r\n",
+        "\x1b[m",
+        "\x1b[G",
+        "a\b",
+        "a\r",
+        "0000 ",
+    ),
+    *(
+        "error",
+        "EROFS /a ",
+        "ENOENT ",
+        "A+",
+        "'/",
+        "`a",
+        '"abcdefgh" ',
+        "1. ",
+        "**a",
+        "- ",
+        "> ",
+        "#",
+    ),
+    *(
+        "diff --git a/a b/a\n",
+        "@@ -1 +1 @@\n",
+        "\n@@ ",
+        "%%%accepted\n",
+        "a: b\n",
+        "const agent_code",
+    ),
     *("\u0301", "\U0001f1e6", "\u200d", "a\u0301", "\u3042", "aB", "a_", "$(a)", "a: b c\n", "${"),
 )
 LANGUAGES = ("test_a.py", "a.test.js", "a_test.go", "tests/a.rs", "ATest.java")
@@ -63,6 +135,11 @@ def changed(path: str) -> Callable[[str], object]:
         find_signals([FileChange(path, content, b"a")])
 
     return run
+
+
+def reviewed(text: str) -> None:
+    content = text.encode("utf-8", "replace")
+    _file_diff(FileChange("a", content, content.replace(b"\n", b"\nb\n")))
 
 
 def response(text: str) -> None:
@@ -109,6 +186,7 @@ SCANNERS: Mapping[str, Callable[[str], object]] = {
     **{f"signals of {path}": changed(path) for path in (*LANGUAGES, *COMMANDS)},
     "parts of TOML": lambda text: with_check_part("pyproject.toml", f"{text}b = 1", "a = 1"),
     "verdict": read_verdict,
+    "diff for the reviewer": reviewed,
     "response": response,
     "edits": edits,
     "thinking": visible_text,

@@ -11,7 +11,7 @@ import inspect
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -196,7 +196,7 @@ def _evaluated(module: ModuleType, name: str, node: ast.Call) -> Iterator[re.Pat
     flags = [keyword.value for keyword in node.keywords if keyword.arg == "flags"]
     flags += node.args[flags_at : flags_at + 1]
     try:
-        source = eval(ast.unparse(node.args[0]), vars(module))
+        source = _value(node.args[0], module)
     except NameError:
         if name in BUILT:
             build = BUILT[name]
@@ -205,7 +205,11 @@ def _evaluated(module: ModuleType, name: str, node: ast.Call) -> Iterator[re.Pat
         if not name.endswith(":"):
             raise AssertionError(f"{name} builds a pattern: list what it takes in BUILT") from None
         return  # in a comprehension of the module, whose variables are searched
-    yield re.compile(source, eval(ast.unparse(flags[0]), vars(module)) if flags else 0)
+    yield re.compile(source, _value(flags[0], module) if flags else 0)
+
+
+def _value(expression: ast.expr, module: ModuleType) -> Any:
+    return eval(ast.unparse(expression), vars(module))  # noqa: S307 - of our own source
 
 
 def mentioned() -> Iterator[re.Pattern[Any]]:
@@ -214,7 +218,7 @@ def mentioned() -> Iterator[re.Pattern[Any]]:
         for node in ast.walk(tree_of(path)):
             match node:
                 case ast.Call(func=ast.Attribute(attr="mentions"), args=[expression, *_]):
-                    source = eval(ast.unparse(expression), vars(module_at(path)))
+                    source = _value(expression, module_at(path))
                     yield re.compile(source, re.MULTILINE)
 
 

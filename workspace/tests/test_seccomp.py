@@ -89,7 +89,8 @@ def test_of_an_argument_the_lower_half_counts_as_in_the_kernel(abi: str, upper: 
 @pytest.mark.parametrize("abi", ABIS)
 @pytest.mark.parametrize("upper", [0, 1 << 32])
 def test_no_call_sets_the_bit_of_a_set_uid_program(abi: str, upper: int) -> None:
-    creating, temporary, plain = 0o100, 0o20200000, 0o2
+    creating, plain = 0o100, 0o2
+    temporary = 0o20200000
     asked = 0
     for call in MODE_CALLS:
         number = call.numbers[ABIS.index(abi)]

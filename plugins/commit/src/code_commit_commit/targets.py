@@ -27,6 +27,7 @@ _SEPARATOR = r"(?<!\s)(?:\s*+[,;]\s*|\s++(?:and|&|\+|->|=>|\u2192)\s+)"
 _QUOTES = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\xab\xbb\u2039\u203a\xb4"
 _QUOTES += "\u300a\u300b\u3008\u3009\u300c\u300d\u300e\u300f"
 _MARKS = rf"['\"<>()\[\]{{}}*{_QUOTES}]"
+_ENDS = rf"[.!{_MARKS[1:-1]}]"
 _ENTITY = r"&(?:lt|gt|quot|apos|amp|#x?\d+);"
 _WORD = (
     r"(?:the|new|file|filename|path|target|"
@@ -75,8 +76,12 @@ def _forms() -> Sequence[_Form]:
         _form(r"\{(?P<bare>.+)\}", _ALONE, _MARKED),
         _form(rf"{_MARKS}(?P<bare>.+)", _ALONE, _MARKED),
         _form(rf"(?P<bare>.+){_MARKS}", _ALONE, _MARKED),
-        _form(rf"{_MARKS}*+(?P<bare>.+?)(?<![.!{_MARKS[1:-1]}])[.!{_MARKS[1:-1]}]*+", _NEVER, _MARKED),
-        _form(r"(?P<bare>.+?)(?<![\s,;:^])\s*+[,;:^]++", _ALONE, "A separator or a caret follows the path."),
+        _form(rf"{_MARKS}*+(?P<bare>.+?)(?<!{_ENDS}){_ENDS}*+", _NEVER, _MARKED),
+        _form(
+            r"(?P<bare>.+?)(?<![\s,;:^])\s*+[,;:^]++",
+            _ALONE,
+            "A separator or a caret follows the path.",
+        ),
         _form(rf"{_WORD}\s*[:=]\s*(?P<bare>.+)", _ALONE, "A word stands before the path."),
         _form(rf"(?:{_WORD}\s+)+(?P<bare>.+)", _NEVER, "A word stands before the path."),
         _form(rf"(?P<bare>.+?){_NUMBERS}", _NAME, "A line number follows the path."),

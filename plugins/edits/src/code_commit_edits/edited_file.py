@@ -16,9 +16,7 @@ _BOM = b"\xef\xbb\xbf"
 _MOST_FAULTS = 10  # of a file that a message describes
 
 
-def edited(
-    path: str, old: bytes | None, edits: Sequence[Edit], *, describe: bool = True
-) -> bytes:
+def edited(path: str, old: bytes | None, edits: Sequence[Edit], *, describe: bool = True) -> bytes:
     """Return the content of a file after its edits. `old` is None if there is no file.
 
     `describe` adds to an error what the file has instead.

@@ -131,7 +131,8 @@ def _runs_for_changes(document: dict[Any, Any]) -> bool:
 
 def _github_steps(document: dict[Any, Any], file: str) -> Iterator[Step]:
     for name, job in _mappings(document.get("jobs")):
-        outer = _runs_here(job.get("runs-on")) and "if" not in job and _has_plain_variables(document, job)
+        is_ours = _runs_here(job.get("runs-on")) and "if" not in job
+        outer = is_ours and _has_plain_variables(document, job)
         steps = job.get("steps")
         for step in steps if isinstance(steps, list) else ():
             if not isinstance(step, dict) or not isinstance(step.get("run"), str):
@@ -177,7 +178,7 @@ def _steps(text: str, file: str, job: str, *, plain: bool) -> Iterator[Step]:
 
 
 def _pip_arguments(line: str) -> str:
-    """Return what pip installs, or "" if the project's files and the usual index lack some of it."""
+    """Return what pip installs, or "" if the project and the usual index lack some of it."""
     installs = _INSTALLS.match(line)
     if not installs:
         return ""

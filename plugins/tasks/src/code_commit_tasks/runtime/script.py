@@ -27,7 +27,9 @@ _ONCE = 'globalThis[Symbol.for("agent_code.once")]'
 _CALL_ONCE = f"try {{ agent_code = {_ONCE}(agent_code); }} catch {{}}\n"
 # A constant cannot be replaced, so it gets another name, of the same length.
 _CALL_CONSTANT_ONCE = f"var agent_code = {_ONCE}((...values) => agent$code(...values));\n"
-_CONSTANT = re.compile(r"^([^\S\n]*+(?:export\s++)?(?:const|let|var)\s++)agent_code\b", re.MULTILINE)
+_CONSTANT = re.compile(
+    r"^([^\S\n]*+(?:export\s++)?(?:const|let|var)\s++)agent_code\b", re.MULTILINE
+)
 _OWN_CALL = re.compile(r"\bagent_code\s*\(")
 _LINE = re.compile(r"(?<=agent_code\.ts:)\d+")
 _ADDRESS = re.compile(r"data:application/typescript;base64,[A-Za-z0-9+/=.]*")
