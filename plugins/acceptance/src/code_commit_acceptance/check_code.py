@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Self
 
+from code_commit_acceptance.file_change import LONGEST_LINE
 from code_commit_acceptance.languages import Language
 
 _STRING = re.compile(r"""["'`](?P<text>(?:\\.|[^\\"'`]){0,200}+)["'`]""")
@@ -44,7 +45,7 @@ def read_check_code(path: str, text: str, language: Language) -> CheckCode:
     """Return what the lines of a file say. It takes linear time, and never fails."""
     reader = _Reader(path, language)
     for line in text.splitlines():
-        reader.read(line)
+        reader.read(line[:LONGEST_LINE])
     if reader.code.tests:
         reader.code.others[path] += 1
     return reader.code

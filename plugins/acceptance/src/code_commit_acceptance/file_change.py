@@ -9,6 +9,9 @@ from functools import cached_property
 
 from code_commit_acceptance.languages import Kind, Language, kind_of, language_of
 
+LONGEST_LINE = 2000
+"""Characters of a line in which marks are searched; people write shorter ones."""
+
 
 @dataclass(frozen=True)
 class FileChange:
@@ -67,5 +70,6 @@ def _text(content: bytes | None) -> str:
 
 
 def _more(text: str, than: str) -> list[str]:
-    """Return the lines of `text` that occur there more often than in another text."""
-    return list((Counter(text.splitlines()) - Counter(than.splitlines())).elements())
+    """Return the lines of `text` that occur there more often than in another text, cut."""
+    lines = Counter(text.splitlines()) - Counter(than.splitlines())
+    return [line[:LONGEST_LINE] for line in lines.elements()]
