@@ -6,8 +6,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
-from os.path import commonprefix
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
@@ -206,7 +205,11 @@ def _is_quick(old: Sequence[str], new: Sequence[str]) -> bool:
 
 def _differing(old: Sequence[str], new: Sequence[str]) -> int:
     """Return how many lines stand from the first that differs to the last one."""
-    rest = len(old) + len(new)
-    before = len(commonprefix([old, new]))
-    after = len(commonprefix([old[before:][::-1], new[before:][::-1]]))
-    return rest - 2 * (before + after)
+    before = _common(old, new)
+    after = _common(old[before:][::-1], new[before:][::-1])
+    return len(old) + len(new) - 2 * (before + after)
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return with how many equal lines both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
