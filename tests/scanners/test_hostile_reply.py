@@ -30,7 +30,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> float:
     return seconds(tmp_path_factory.mktemp("plain"), "tests/test_x.py", PLAIN)
 
 
-@pytest.mark.fast_rows(2)
+@pytest.mark.fast_rows(1)
 @pytest.mark.parametrize(
     ("path", "unit"),
     [
