@@ -13,7 +13,6 @@ import pytest
 
 # A class of characters is sampled by the first that it has of each of these.
 PALETTES = ("a0 .", " \t", "0a", "./-:", "\"'`(<[{*", "\n\r", "=,;#@_", "\\^~|&>")
-RUNS = "a 0_A.-/\\\"'`(<[{)*:=,;#@^~|&>%$\t\r\n\x1b\b\x00\xe9\u2026"
 # At most twice as long as the one before: what grows exponentially is found before it takes hours.
 LENGTHS = (24, 48, 96, 192, 400, 1000, 4000)
 _QUICK = 4e-4  # seconds of processor time: nothing below it is compared
@@ -168,12 +167,6 @@ def _processor_time(run: Callable[[str], object], text: str, rounds: int = 1) ->
         run(text)
         seconds.append(time.process_time() - begin)
     return min(seconds)
-
-
-@pytest.fixture(scope="session")
-def runs() -> str:
-    """Return the characters that a text may consist of."""
-    return RUNS
 
 
 @pytest.fixture(scope="session")

@@ -220,16 +220,24 @@ def test_texts_of_others_take_linear_time(
     slow_text: Callable[..., str],
 ) -> None:
     texts = [repeated(unit) for unit in WORDS]
-    assert not slow_text(SCANNERS[name], texts, lengths=(100, 2000, 8000), quick=2e-3)
+    assert not slow_text(SCANNERS[name], texts, lengths=(100, 1000, 4000), quick=1e-3)
+
+
+def test_a_file_whose_lines_move_is_compared_in_linear_time(
+    repeated: Callable[[str], Any], slow_text: Callable[..., str]
+) -> None:
+    def compare(text: str) -> None:
+        old = "".join(f"{number}\n" for number in range(len(text)))
+        new = "".join(f"{number ^ 1}\n" for number in range(len(text)))
+        _file_diff(FileChange("a", old.encode(), new.encode()))
+
+    assert not slow_text(compare, [repeated("a")], lengths=(100, 10_000, 40_000), quick=0.1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCANNERS)
 def test_a_megabyte_takes_linear_time(
-    name: str,
-    repeated: Callable[[str], Any],
-    runs: str,
-    slow_text: Callable[..., str],
+    name: str, repeated: Callable[[str], Any], slow_text: Callable[..., str]
 ) -> None:
-    texts = [repeated(unit) for unit in (*WORDS, *runs)]
+    texts = [repeated(unit) for unit in ("except ", "^^^a\n", "```\n", "\n", " ", "a")]
     assert not slow_text(SCANNERS[name], texts, lengths=(16_000, 250_000, 1_000_000), quick=1)

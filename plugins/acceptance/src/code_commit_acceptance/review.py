@@ -6,7 +6,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROLE = "reviewer"
 _LONGEST_DIFF = 400_000  # characters; also at most half of the reviewer's window
 _MOST_PAIRS = 200_000  # of equal lines in the two texts of a file that `difflib` compares
-_MOST_CHANGES = 3000  # lines
+_MOST_DIFFERING = 4000  # lines of both, with equal ones between them
 _SMALLEST_LARGE = 200  # lines of a text whose frequent lines `difflib` ignores
 _CHARACTERS = 2  # of a token, at the least, in half a window
 _MARK = re.compile(r"^%%%(accepted|objections|end)[ \t]*\r?$", re.MULTILINE)
@@ -190,16 +190,26 @@ def _file_diff(change: FileChange) -> list[str]:
 def _is_quick(old: Sequence[str], new: Sequence[str]) -> bool:
     """Return whether `difflib` compares two texts in short time, which is cubic in the worst case.
 
-    It compares each line with all equal ones, except with those of which there are many.
+    It compares each line with all equal ones, except with those of which there are many, and again
+    for each part that is equal.
     """
+    if _differing(old, new) > _MOST_DIFFERING:
+        return False
     most = len(new)
     if most >= _SMALLEST_LARGE:
         most = most // 100 + 1
     lines = Counter(new)
     pairs = sum(lines[line] for line in old if lines[line] <= most)
-    return pairs <= _MOST_PAIRS and _changes(old, new) <= _MOST_CHANGES
+    return pairs <= _MOST_PAIRS
 
 
-def _changes(old: Sequence[str], new: Sequence[str]) -> int:
-    """Return how many lines are not in both texts."""
-    return (Counter(old) - Counter(new)).total() + (Counter(new) - Counter(old)).total()
+def _differing(old: Sequence[str], new: Sequence[str]) -> int:
+    """Return how many lines stand from the first that differs to the last one."""
+    before = _common(old, new)
+    after = _common(old[before:][::-1], new[before:][::-1])
+    return len(old) + len(new) - 2 * (before + after)
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return with how many equal lines both begin."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
