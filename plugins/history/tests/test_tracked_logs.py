@@ -54,7 +54,7 @@ def test_nothing_reads_runs_of_a_repository_or_adds_one(cloned, ledger):
         assert finished.exit_code == 3, (arguments, finished)
         said = finished.stdout + finished.stderr
         assert f"git tracks logs/{FORGED}/" in said, (arguments, finished)
-        assert "`git rm -r -f --cached -- logs`" in said, arguments
+        assert f"`git rm -r -f --cached -- logs/{FORGED}`" in said, arguments
         assert (files_of(root / "logs"), (root / "a.txt").read_text()) == before, arguments
     for arguments in OTHERS:
         assert cloned.command(*arguments).exit_code == 0, arguments
@@ -95,6 +95,20 @@ def test_a_link_in_the_place_of_the_logs_is_not_followed(runs, tmp_path):
     runs.project.git("add", "-f", "logs")
     finished = runs.command("--model", "scripted/gemini-2.5-flash")
     assert (finished.exit_code, "git tracks logs" in finished.stderr) == (3, True)
+
+
+def test_a_run_that_is_a_repository_is_not_ones_own(runs):
+    _, name = runs.run(runs.replaced("a.txt", "good\n"))
+    runs.project.git("init", "-q", f"logs/{name}")
+    finished = runs.command("apply", "latest")
+    assert (finished.exit_code, "is a git repository" in finished.stderr) == (3, True)
+
+
+def test_other_tracked_files_do_no_harm(runs):
+    runs.project.write({"logs/2024-01-01.log": "x", "logs/.gitkeep": "", "logs/app/2024.py": ""})
+    runs.project.git("add", "-f", "logs")
+    runs.run(runs.replaced("a.txt", "good\n"))
+    assert runs.command("runs", "show").exit_code == 0
 
 
 def test_without_git_runs_are_ones_own(runs):

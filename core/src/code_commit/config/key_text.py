@@ -7,7 +7,7 @@ import re
 from code_commit.plugin_api.errors import NotReady
 
 # A line of a shell script or of an `.env` file.
-_NAMED = re.compile(r"(?:export +\w+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)=([^=].*)")
+_NAMED = re.compile(r"(?:export +\w+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+) *= *(|[^=].*)")
 SHORTEST_KEY = 8  # characters, as for the `Redactor`
 
 
@@ -42,7 +42,7 @@ def bare_key(text: str) -> str:
     """Return the key in a line such as `export NAME="KEY"`. No service has keys of this form."""
     if named := _NAMED.fullmatch(text):
         text = named[1]
-    if text[0] in "\"'" and text[-1] == text[0]:
+    if text[:1] in {'"', "'"} and text[-1] == text[0]:
         return text[1:-1]
     return text
 
@@ -58,5 +58,5 @@ def require_bare(key: str, where: str) -> None:
     surplus = "the name of a variable before it" if _NAMED.fullmatch(key) else "quotes around it"
     raise NotReady(
         f"the key in {where} has {surplus}",
-        hint="write the key alone: nothing is removed before it is sent",
+        hint="write the key alone",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from code_commit.run_folder.output_folder import output_folders, plain_name
 from code_commit_workspace import check_private_folder, open_regular
 
 LOGS = "logs"  # the folder of all run folders
-RUNS = {LOGS: re.compile(r"\d{4}-")}  #: how the names of run folders begin
+RUNS = {LOGS: re.compile(r"\d{4}(?:-\d\d){5}-")}  #: how the names of run folders begin
 EVENTS, DOCUMENT = "events.jsonl", "run.json"
 LARGEST_DIFF = 8 * 1024 * 1024  #: bytes; larger diffs are left out of run folders
 _FURTHEST = 14 * 3600.0  # seconds between a local time and UTC, either way: Kiribati
@@ -55,7 +56,7 @@ def find_run(root: Path, run: str) -> Path:
     If the run was killed, the arrays of events that it left open are closed.
 
     Raises:
-        NotReady: no run matches, the prefix matches several, or git tracks something in `logs`.
+        NotReady: no run matches, the prefix matches several, or git tracks a run in `logs`.
     """
     folders = _own_folders(root)
     if not folders:
@@ -89,7 +90,7 @@ def run_folders(root: Path) -> list[Path]:
     Their names are in local time.
 
     Raises:
-        NotReady: `logs` cannot be read, or git tracks something in it.
+        NotReady: `logs` cannot be read, or git tracks a run in it.
     """
     return sorted(_own_folders(root), key=run_start)
 
@@ -98,11 +99,17 @@ def _own_folders(root: Path) -> list[Path]:
     """Return the folders of all runs by their names. Runs that git brought are not one's own.
 
     Raises:
-        NotReady: `logs` cannot be read, or git tracks something in it.
+        NotReady: `logs` cannot be read, or git tracks a run in it.
     """
     folders = output_folders(root / LOGS)
     if folders:
         check_private_folder(root, LOGS, needs_line=False, untracked=RUNS)
+    for folder in folders:
+        if os.path.lexists(f"{folder}/.git"):  # a submodule, perhaps of another branch
+            raise NotReady(
+                f"{folder} is a git repository, so it may be somebody else's",
+                hint=f"check its files; if they are yours, delete {folder / '.git'}",
+            )
     return folders
 
 

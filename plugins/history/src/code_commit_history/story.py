@@ -221,6 +221,10 @@ def _with_cost(call: Call, recorded: float | None, end: Mapping[str, Any]) -> Ca
     return replace(call, cost=cost)
 
 
+def _text_or_none(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
 def _finished(call: Call, data: Mapping[str, Any]) -> Call:
     usage = Usage(
         input=data.get("input_tokens"),
@@ -232,7 +236,7 @@ def _finished(call: Call, data: Mapping[str, Any]) -> Call:
     return replace(
         call,
         model=str(data["model"]),
-        finish=data.get("finish"),
+        finish=_text_or_none(data.get("finish")),
         seconds=float(data["seconds"]),
         usage=usage,
         response=data.get("response"),

@@ -120,5 +120,13 @@ def read_last_look(folder: Path) -> LastLook | None:
             users_index=tuple(map(int, document["users_index"])),
             users_objects=tuple(map(int, document["users_objects"])),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -127,19 +127,34 @@ def _require_outside(
     from code_commit_workspace.records import Protected
 
     names = ProtectedNames([Protected(folder) for folder in folders])
+    places: dict[str, str] = {}  # with a path that git tracks there
     for path in tracked:
         folder, _, below = path.partition("/")
         match = names.find(path)
-        if match and (not below or folders[match[0].name].match(below)):
-            command = ["git", "rm", "-r", "-f", "--cached", "--", folder]
-            top = git.layout().top
-            if top != git.root.resolve():  # in the project, git may use a repository of its own
-                command[1:1] = ["-C", str(top)]
-                command[-1] = os.path.relpath(git.root.resolve() / folder, top)
-            raise NotReady(
-                f"git tracks {path}, so it came with the repository and may not be yours",
-                hint=f"check the files in {folder}; if they are yours, run `{shlex.join(command)}`",
-            )
+        if match is None:
+            continue
+        counting = folders[match[0].name]
+        if not below or counting is _ANY_NAME:
+            places.setdefault(folder, path)
+        elif counting.match(below):
+            places.setdefault(f"{folder}/{below.partition('/')[0]}", path)
+    if places:
+        path = next(iter(places.values()))
+        command = shlex.join(_command_to_forget(places, git))
+        raise NotReady(
+            f"git tracks {path}, so it may be somebody else's",
+            hint=f"check the files in {next(iter(places))}; if they are yours, run `{command}`",
+        )
+
+
+def _command_to_forget(places: Iterable[str], git: Git) -> list[str]:
+    command = ["git", "rm", "-r", "-f", "--cached", "--"]
+    root = git.root.resolve()
+    top = git.layout().top
+    if top == root:
+        return [*command, *places]
+    command[1:1] = ["-C", str(top)]  # in the project, git may use a repository of its own
+    return [*command, *(os.path.relpath(root / place, top) for place in places)]
 
 
 def _pattern(line: bytes) -> str:

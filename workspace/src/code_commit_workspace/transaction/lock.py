@@ -93,7 +93,7 @@ def _recorded(handle: int) -> tuple[int | None, str]:
     try:
         holder = json.loads(os.pread(handle, 4096, 0))
         return int(holder["pid"]), str(holder["run"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None, ""
 
 
