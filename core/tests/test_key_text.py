@@ -48,6 +48,8 @@ NAMED = "has the name of a variable before it"
         ("OPENAI_API_KEY=wertvoll", "wertvoll", NAMED),
         ("export KEY=wertvoll", "wertvoll", NAMED),
         ("export OPENAI_API_KEY='wertvoll'", "wertvoll", NAMED),
+        ("OPENAI_API_KEY = wertvoll", "wertvoll", NAMED),
+        ("OPENAI_API_KEY=", "", NAMED),
         ('A_B="wert=voll"', "wert=voll", NAMED),
         ("wertvoll", "wertvoll", ""),
         ("\"wertvoll'", "\"wertvoll'", ""),
