@@ -251,6 +251,8 @@ def test_a_rule_that_takes_git_too_long_is_named(root, monkeypatch, name, ask):
     (root / "sub" / "/".join("a" * 40) / "f").touch()
     (root / name).parent.mkdir(exist_ok=True)
     (root / name).write_text(f"*.o\n{SLOW_RULE}\n")
+    for decoy in (".gitignore", ".gitattributes"):
+        (root / decoy).write_text("#" + "*" * 80 + "\n*.a\n")
     with pytest.raises(NotReady) as caught:
         ask(Git(root))
     assert caught.value.message == f"git takes too long to match files with {root / name}, line 2"

@@ -304,12 +304,15 @@ def test_a_folder_too_deep_to_be_searched_is_named(tampered):
 
 
 @pytest.mark.usefixtures("no_privileges")
-def test_a_closed_folder_is_named_if_the_process_closed_it(project, tampered):
-    (project / "theirs").mkdir(mode=0o311)
-    _let_it_be_older(project / "theirs")
-    assert tampered("mkdir closed; touch closed/file; chmod 0311 closed") == (
-        "closed (cannot be searched: Permission denied)",
+def test_bits_in_closed_folders_are_cleared(project, tampered):
+    names = tampered(
+        "mkdir -p a/b empty; touch a/b/file; chmod 2755 a/b/file; chmod 0311 a/b; chmod 0 a empty"
     )
+    assert names == ("a/b/file (was set-gid)",)
+    assert [stat.S_IMODE((project / name).stat().st_mode) for name in ("a", "empty")] == [0, 0]
+    (project / "a").chmod(0o755)
+    assert stat.S_IMODE((project / "a/b").stat().st_mode) == 0o311
+    assert stat.S_IMODE((project / "a/b/file").stat().st_mode) == 0o755
 
 
 def test_set_uid_files_are_searched_where_a_process_can_write(project):

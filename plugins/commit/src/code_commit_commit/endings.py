@@ -12,6 +12,7 @@ from code_commit.plugin_api import (
     ResponseRefused,
     Result,
     count_of,
+    join_paths,
 )
 from code_commit_commit.prompts import build_end
 from code_commit_commit.replacements import Replacements, count, differs, paths
@@ -79,7 +80,7 @@ def passed(replacements: Replacements, attempt: Attempt, git: GitCommit | None) 
 
 def tampered(build: ProcessResult) -> Result:
     """End the run after a build that changed its own checks: its result is not valid."""
-    summary = f"the build changed its own checks: {', '.join(build.tampered)}"
+    summary = f"the build changed its own checks: {join_paths(build.tampered)}"
     return Result(Outcome.NOT_REACHED, summary, {"tampered": list(build.tampered)})
 
 

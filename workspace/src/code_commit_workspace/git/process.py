@@ -154,7 +154,7 @@ def run_git(
             stdout, stderr = _exchange(process, stdin, most, _Watch(process, begin, timeout, files))
         except TimeoutError:
             _end(process)
-            _require_quick_rules(files)
+            _require_quick_rules(files, [".gitignore", ".gitattributes"])
             raise GitError(
                 f"`git {name}` did not end within {timeout:g} seconds in {folder}"
             ) from None
@@ -165,7 +165,7 @@ def run_git(
             running.forget(process)
             lifeline.close()
     if name in _MATCHING and process.returncode == -signal.SIGKILL:
-        _require_quick_rules(files)
+        _require_quick_rules(files, [".gitignore"])
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
@@ -176,13 +176,13 @@ def _limit_processor_time(process: int) -> None:
             resource.prlimit(process, resource.RLIMIT_CPU, limits)
 
 
-def _require_quick_rules(files: ControlFiles | None) -> None:
+def _require_quick_rules(files: ControlFiles | None, names: Sequence[str]) -> None:
     """Check whether a rule is why git did not end in time.
 
     Raises:
         NotReady: one may be.
     """
-    rule = slow_rule(files) if files else ""
+    rule = slow_rule(files, names) if files else ""
     if rule:
         raise NotReady(
             f"git takes too long to match files with {rule}",

@@ -6,7 +6,6 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from code_commit_workspace.files.open_flags import ANY_KIND
@@ -45,8 +44,8 @@ def remove_special(path: Path) -> str:
 def clear_new_bits(top: str, *, skip: Iterable[str], since: int) -> Iterator[tuple[str, str]]:
     """Clear the set-uid and set-gid bits that files below `top` got after `since`.
 
-    `since` is in nanoseconds. Leave out the folders `skip`. Yield these files, and the folders that
-    may hide more of them, each with a remark.
+    `since` is in nanoseconds. Leave out the folders `skip`. Yield these files with a remark, and
+    folders that are too deep to be searched. A closed folder of this account is opened meanwhile.
 
     In the sandbox, the filter of system calls refuses the set-uid bit. It cannot refuse the other
     one: folders need it, and a filter does not know what a path leads to.
@@ -55,28 +54,40 @@ def clear_new_bits(top: str, *, skip: Iterable[str], since: int) -> Iterator[tup
     files = unusual_files(top, skip=skip, onerror=lambda *error: unsearched.append(error))
     for path, status in files:
         if status.st_mode & SET_UID and status.st_ctime_ns >= since:
-            _clear(path)
+            _set_mode(path, stat.S_IMODE(status.st_mode) & ~SET_UID)
             yield path, "was set-uid" if status.st_mode & stat.S_ISUID else "was set-gid"
     for folder, error in unsearched:
-        is_deep = error.errno == errno.ENAMETOOLONG
-        if is_deep or _changed_at(folder) >= since:
-            shown = f"{folder[:_SHOWN]}…" if is_deep else folder
-            yield shown, f"cannot be searched: {error.strerror}"
+        if error.errno == errno.ENAMETOOLONG:
+            yield f"{folder[:_SHOWN]}…", f"cannot be searched: {error.strerror}"
+        elif (mode := _open_up(folder)) is not None:
+            yield from clear_new_bits(folder, skip=skip, since=since)
+            _set_mode(folder, mode)
 
 
-def _clear(path: str) -> None:
-    with suppress(OSError):  # it is gone
+def _open_up(folder: str) -> int | None:
+    """Let this account search `folder`; return its mode, or None if that is not possible.
+
+    What this account cannot open, no process of it can fill.
+    """
+    try:
+        status = os.lstat(folder)
+    except OSError:
+        return None
+    mode = stat.S_IMODE(status.st_mode)
+    is_closed = stat.S_ISDIR(status.st_mode) and stat.S_IRWXU & ~mode
+    if is_closed and _set_mode(folder, mode | stat.S_IRWXU):
+        return mode
+    return None
+
+
+def _set_mode(path: str, mode: int) -> bool:
+    try:
         handle = os.open(path, ANY_KIND)
         try:
-            mode = os.fstat(handle).st_mode
             # By its handle: the name could be a link by now.
-            Path(f"/proc/self/fd/{handle}").chmod(stat.S_IMODE(mode) & ~SET_UID)
+            Path(f"/proc/self/fd/{handle}").chmod(mode)
         finally:
             os.close(handle)
-
-
-def _changed_at(folder: str) -> int:
-    try:
-        return os.lstat(folder).st_ctime_ns
     except OSError:
-        return 0  # it is gone
+        return False  # it is gone, or another account owns it
+    return True

@@ -169,5 +169,7 @@ MODE_CALLS = (
     ModeCall("open", (2, 5, None, 5), mode=2, flags=1),
     ModeCall("openat", (257, 295, 56, 322), mode=3, flags=2),
     ModeCall("mknod", (133, 14, None, 14), mode=1),
+    # The file system of message queues can be a lower layer of another one.
+    ModeCall("mq_open", (240, 277, 180, 274), mode=2, flags=1),
     ModeCall("mknodat", (259, 297, 33, 324), mode=2),
 )
