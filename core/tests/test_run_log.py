@@ -74,8 +74,8 @@ class Impostor(Event):
 JSON = st.recursive(
     st.none()
     | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.integers(min_value=-(2**127), max_value=2**127)
+    | st.floats(min_value=-1e38, max_value=1e38)
     | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=10,

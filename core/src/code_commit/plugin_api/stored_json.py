@@ -10,9 +10,9 @@ from typing import Any
 from code_commit_workspace import STOP, open_regular
 
 _LONGEST_LINE = 64 * 1024 * 1024  # bytes
-# Sums of these are finite, and fit where a float is needed. A run has no larger number.
-_MOST_DIGITS = 19
-_LARGEST_NUMBER = 1e19
+# Numbers of 128 bits: their sums are finite, and fit where a float is needed.
+_MOST_DIGITS = 39
+_LARGEST_NUMBER = 1e39
 
 
 def read_json(text: bytes) -> Any:
@@ -68,7 +68,7 @@ def read_json_lines(path: Path) -> Iterator[Any]:
 
 
 def _integer(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
+    if len(text.removeprefix("-")) > _MOST_DIGITS:
         raise ValueError(f"no run has the number {text:.20}...")
     return int(text)
 

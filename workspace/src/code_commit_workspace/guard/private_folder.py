@@ -140,21 +140,23 @@ def _require_outside(
             places.setdefault(f"{folder}/{below.partition('/')[0]}", path)
     if places:
         path = next(iter(places.values()))
-        command = shlex.join(_command_to_forget(places, git))
+        command = _command_to_forget(places, git)
         raise NotReady(
             f"git tracks {path}, so it may be somebody else's",
             hint=f"check the files in {next(iter(places))}; if they are yours, run `{command}`",
         )
 
 
-def _command_to_forget(places: Iterable[str], git: Git) -> list[str]:
-    command = ["git", "rm", "-r", "-f", "--cached", "--"]
+def _command_to_forget(places: Iterable[str], git: Git) -> str:
+    """Return the command that stops tracking `places`, and keeps the files."""
     root = git.root.resolve()
     top = git.layout().top
+    words = ["rm", "-r", "-f", "--cached", "--"]
     if top == root:
-        return [*command, *places]
-    command[1:1] = ["-C", str(top)]  # in the project, git may use a repository of its own
-    return [*command, *(os.path.relpath(root / place, top) for place in places)]
+        return f"git {shlex.join([*words, *places])}"
+    # In the project, git may use a repository of its own.
+    below = [os.path.relpath(root / place, top) for place in places]
+    return f"git {shlex.join(['-C', str(top), *words, *below])}"
 
 
 def _pattern(line: bytes) -> str:

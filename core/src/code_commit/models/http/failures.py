@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ _ENDED_EARLY = re.compile("disconnected|closed connection")
 # The values of `x-should-retry`, a header of OpenAI and Anthropic.
 _SHOULD_RETRY: Mapping[str, bool] = {"true": True, "false": False}
 _REDIRECTS = range(300, 400)  # HTTP statuses
-_TOO_LONG = 1e9  # seconds, or milliseconds
+_LONGEST_WAIT = 1e9  # seconds, or milliseconds; no run waits so long
 _LONGEST_BODY = 1 << 20  # bytes kept for the run folder
 
 
@@ -105,8 +106,8 @@ def redirect_error(reply: HttpReply, redactor: Redactor) -> ProviderError:
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     """Return how many seconds a service asks to wait, or None.
 
-    It says so by `Retry-After-Ms`, or by `Retry-After` in seconds or as a date. Anything else, a
-    negative number, or a wait of years, is None. Names in `headers` are in lower case. A date is
+    It says so by `Retry-After-Ms`, or by `Retry-After` in seconds or as a date. Anything else, or a
+    negative number, is None. Names in `headers` are in lower case. A date is
     compared with the service's own `Date`, so that a wrong clock on this machine does no harm.
     """
     milliseconds = _duration(headers.get("retry-after-ms", ""))
@@ -130,7 +131,9 @@ def _duration(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if 0 <= value < _TOO_LONG else None
+    if "_" in text or not 0 <= value < math.inf:
+        return None
+    return min(value, _LONGEST_WAIT)
 
 
 def _timestamp(text: str) -> float | None:
