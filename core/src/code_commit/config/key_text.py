@@ -56,7 +56,4 @@ def require_bare(key: str, where: str) -> None:
     if bare_key(key) == key:
         return
     surplus = "the name of a variable before it" if _NAMED.fullmatch(key) else "quotes around it"
-    raise NotReady(
-        f"the key in {where} has {surplus}",
-        hint="write the key alone",
-    )
+    raise NotReady(f"the key in {where} has {surplus}", hint="write the key alone")

@@ -22,7 +22,8 @@ FOLDER = "agent-config"
 DOCUMENT = "consistency-report.json"
 MOST_REPORTS = 16
 
-_PAUSE, _MOST_TRIES = 0.05, 100  # seconds
+_PAUSE = 0.05  # seconds
+_MOST_TRIES = 100
 _FOLDER_ONLY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

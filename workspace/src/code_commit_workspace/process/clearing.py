@@ -60,8 +60,10 @@ def clear_new_bits(top: str, *, skip: Iterable[str], since: int) -> Iterator[tup
         if error.errno == errno.ENAMETOOLONG:
             yield f"{folder[:_SHOWN]}…", f"cannot be searched: {error.strerror}"
         elif (mode := _open_up(folder)) is not None:
-            yield from clear_new_bits(folder, skip=skip, since=since)
-            _set_mode(folder, mode)
+            try:
+                yield from clear_new_bits(folder, skip=skip, since=since)
+            finally:
+                _set_mode(folder, mode)
 
 
 def _open_up(folder: str) -> int | None:
