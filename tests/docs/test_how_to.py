@@ -30,8 +30,12 @@ FENCE = re.compile(
     r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$',
     re.MULTILINE | re.DOTALL,
 )
-# What a test cannot repeat: times, sizes, dates, ids of commits.
-CHANGING = re.compile(r"\b[\da-f]{7,40}\b|\d[\d,.:]* m?s\b|\d[\d,.:]*(?:-\d[\d-]*)?")
+# What a test cannot repeat: names of runs (two in one second get a number), times, sizes, dates,
+# ids of commits.
+CHANGING = re.compile(
+    r"\b\d{4}(?:-\d\d){5}(?:-[a-z]+)+(?:-\d+)?\b"
+    r"|\b[\da-f]{7,40}\b|\d[\d,.:]* m?s\b|\d[\d,.:]*(?:-\d[\d-]*)?"
+)
 END_OF_FILE = "end of the file of the page"
 
 
