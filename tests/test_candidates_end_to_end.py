@@ -219,7 +219,7 @@ def test_calls_that_could_exceed_the_budget_together_are_left_out(run, project):
     """Two calls of gpt-4o may cost $0.66, three may not."""
 
     def answer(request: RecordedRequest) -> Reply:
-        wait_until(lambda: run.records("call.finished"))  # that of the call that is not made
+        wait_until(lambda: run.records("call.arrived"))  # that of the call that is not made
         return REPLIES["green"]
 
     with ScriptedServer([answer] * 3) as server:
