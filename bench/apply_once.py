@@ -11,7 +11,7 @@ from code_commit_commit.response import parse_changes
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard.guard import Guard
-from code_commit_workspace.transaction.apply import apply
+from code_commit_workspace.move.apply import apply
 
 
 def main(root: Path, response: Path) -> None:

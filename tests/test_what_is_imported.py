@@ -40,7 +40,7 @@ OF_RUNS = LATER | {
 
 
 # What only checks and changes of the project need.
-OF_CHANGES = {"code_commit_workspace.checkpoint", "code_commit_workspace.git"}
+OF_CHANGES = {"code_commit_workspace.store", "code_commit_workspace.git"}
 
 
 def modules_in(trace: str) -> set[str]:

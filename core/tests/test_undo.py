@@ -12,7 +12,7 @@ import pytest
 
 from code_commit_testing import Finished, install_plugin
 from code_commit_workspace import Change, ProjectTree
-from code_commit_workspace.transaction.apply import apply
+from code_commit_workspace.move.apply import apply
 
 PLUGIN = """
 import json

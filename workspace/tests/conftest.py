@@ -17,9 +17,9 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from code_commit_workspace.keys.redaction import Redactor
+from code_commit_workspace.move import disk
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.records import ProcessResult, Protected, SandboxSettings
-from code_commit_workspace.transaction import disk
 
 
 @pytest.fixture(scope="session")

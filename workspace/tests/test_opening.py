@@ -27,7 +27,7 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from code_commit_workspace import Change, Workspace
-from code_commit_workspace.transaction.apply import apply
+from code_commit_workspace.move.apply import apply
 
 def step(name):
     if name == "rename b":

@@ -15,9 +15,9 @@ from code_commit_workspace import (
     Workspace,
     read_in_project,
 )
+from code_commit_workspace.move.apply import apply
 from code_commit_workspace.process.hard_links import linked_elsewhere
 from code_commit_workspace.process.integrity import IntegrityCheck
-from code_commit_workspace.transaction.apply import apply
 
 HOME = "agent-config/.workspace"
 

@@ -73,7 +73,7 @@ def preload(left_out: Sequence[str]) -> None:
         api.cost_of("", api.Usage(0, 0))  # loads the list of prices
     # Only a loss of power would show these. Waiting for the disk is half of a short run's time.
     os.fsync = _no_flush
-    if disk := _import("code_commit_workspace.transaction.disk"):
+    if disk := _import("code_commit_workspace.move.disk"):
         disk.flush_file_system = _no_flush  # type: ignore[attr-defined]
     tempfile.tempdir = None  # each fork has its own
     sys.path_importer_cache.clear()  # each fork would mark its entries as old, and copy their pages

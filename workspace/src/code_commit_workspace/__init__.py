@@ -13,8 +13,8 @@ import importlib
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type
 # checkers.
 _PUBLIC = {
-    "checkpoint": ("Checkpoints", "Writers"),
-    "checkpoint.undo": ("PutBack",),
+    "store": ("Checkpoints", "Writers"),
+    "store.undo": ("PutBack",),
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",

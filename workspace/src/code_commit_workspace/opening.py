@@ -14,9 +14,9 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.path_kinds import is_folder, lexists
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git, NoRepository
-from code_commit_workspace.transaction.home import open_home
-from code_commit_workspace.transaction.lock import ProjectLock
-from code_commit_workspace.transaction.recover import in_force, recover
+from code_commit_workspace.move.home import open_home
+from code_commit_workspace.move.lock import ProjectLock
+from code_commit_workspace.move.recover import in_force, recover
 
 Repository = Literal["required", "optional", "private", "existing"]
 """What to do if the root is not in a git repository: `required` refuses, `optional` goes on without

@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from code_commit_workspace.checkpoint import Writers
 from code_commit_workspace.interruption import STOP
+from code_commit_workspace.store import Writers
 
 if TYPE_CHECKING:
-    from code_commit_workspace.checkpoint.undo import PutBack
     from code_commit_workspace.records import Change, ProcessResult
+    from code_commit_workspace.store.undo import PutBack
     from code_commit_workspace.workspace import Rules, Workspace
 
 

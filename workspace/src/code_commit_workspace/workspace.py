@@ -22,21 +22,21 @@ from code_commit_workspace.errors import ChangeSetRefused, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
+from code_commit_workspace.move.home import CHECKPOINTS, make_state_folder
+from code_commit_workspace.move.lock import ProjectLock
+from code_commit_workspace.move.recover import recover
 from code_commit_workspace.records import CheckpointLimits, Protected, SandboxSettings
-from code_commit_workspace.transaction.home import CHECKPOINTS, make_state_folder
-from code_commit_workspace.transaction.lock import ProjectLock
-from code_commit_workspace.transaction.recover import recover
 
 # Imported on first use: a command that only reads starts no process and checks no changes, and one
 # that only asks for sizes opens nothing.
 if TYPE_CHECKING:
-    from code_commit_workspace.checkpoint import Checkpoints
     from code_commit_workspace.git import Git
     from code_commit_workspace.guard.guard import Guard, VisibleTree
     from code_commit_workspace.opening import Repository
     from code_commit_workspace.process.runner import ProcessRunner
     from code_commit_workspace.process.running import RunningProcess
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
+    from code_commit_workspace.store import Checkpoints
     from code_commit_workspace.trial import WorkspaceTrial
 
 _STATE_FOLDER = ".workspace"  # the default name, in the private folder
@@ -281,7 +281,7 @@ class Workspace:
             NotReady: a write failed; the tree is as it was.
         """
         self._require_writes()
-        from code_commit_workspace.transaction.apply import apply
+        from code_commit_workspace.move.apply import apply
 
         refusals = self.check(changes, rules)
         if refusals:
@@ -314,7 +314,7 @@ class Workspace:
         Raises:
             NotReady: the workspace was opened for reading only.
         """
-        from code_commit_workspace.checkpoint import Checkpoints
+        from code_commit_workspace.store import Checkpoints
 
         self._require_writes()
         return Checkpoints(self.project, self.git, self.state_folder, self.checkpoint_limits)

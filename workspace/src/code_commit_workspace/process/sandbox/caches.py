@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.files.path_kinds import exists
-from code_commit_workspace.transaction.home import open_folder
+from code_commit_workspace.move.home import open_folder
 
 # Tools that keep configuration and caches in one folder: its name in the home folder, in the
 # private folder, and the names of the configuration.

@@ -17,7 +17,7 @@ from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.files.path_kinds import exists, is_folder
 from code_commit_workspace.files.path_text import within
 from code_commit_workspace.files.tree_removal import remove_tree
-from code_commit_workspace.transaction.home import open_folder
+from code_commit_workspace.move.home import open_folder
 
 PROJECT = "project"
 """The file in a project's private folders with the path of the project."""
