@@ -13,8 +13,11 @@ import importlib
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type
 # checkers.
 _PUBLIC = {
-    "store": ("Checkpoints", "Writers"),
-    "store.undo": ("PutBack",),
+    "move.moving": ("Conflict",),
+    "store.run_changes": ("RunChanges",),
+    "store.store": ("Store",),
+    "store.undo": ("Undone",),
+    "store.work": ("Work",),
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",
@@ -33,12 +36,12 @@ _PUBLIC = {
     "files.project_tree": ("ProjectTree", "normalise_path", "open_regular"),
     "records": (
         "Change",
-        "CheckpointLimits",
         "PathRule",
         "ProcessResult",
         "Protected",
         "Refusal",
         "SandboxSettings",
+        "StoreLimits",
         "Tree",
     ),
     "keys.redaction": ("Redactor",),

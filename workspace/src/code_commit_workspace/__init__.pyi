@@ -1,7 +1,4 @@
 # What this package offers, one name a line. `__init__.py` imports each on first use.
-from .checkpoint import Checkpoints as Checkpoints
-from .checkpoint import Writers as Writers
-from .checkpoint.undo import PutBack as PutBack
 from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
 from .errors import Interrupted as Interrupted
@@ -27,17 +24,22 @@ from .guard.private_folder import require_gitignore_line as require_gitignore_li
 from .interruption import STOP as STOP
 from .interruption import Stop as Stop
 from .keys.redaction import Redactor as Redactor
+from .move.moving import Conflict as Conflict
 from .process.launch import Process as Process
 from .process.running import RunningProcess as RunningProcess
 from .process.terminal_text import as_on_terminal as as_on_terminal
 from .records import Change as Change
-from .records import CheckpointLimits as CheckpointLimits
 from .records import PathRule as PathRule
 from .records import ProcessResult as ProcessResult
 from .records import Protected as Protected
 from .records import Refusal as Refusal
 from .records import SandboxSettings as SandboxSettings
+from .records import StoreLimits as StoreLimits
 from .records import Tree as Tree
+from .store.run_changes import RunChanges as RunChanges
+from .store.store import Store as Store
+from .store.undo import Undone as Undone
+from .store.work import Work as Work
 from .workspace import Workspace as Workspace
 
 __version__: str

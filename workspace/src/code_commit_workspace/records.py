@@ -181,10 +181,10 @@ class SandboxSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointLimits:
-    """How much a checkpoint saves, in bytes.
+class StoreLimits:
+    """How much the store keeps at one moment, in bytes.
 
-    `max_file` is for one file, `max_total` for all files whose content git does not have. Sparse
+    `max_file` is for one file, `max_total` for all files that were changed together. Sparse
     files count as if they had no holes. A limit is at least `LEAST_FILE` or `LEAST_TOTAL`: files
     within these are saved without a look at the limits.
     """

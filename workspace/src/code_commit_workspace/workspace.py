@@ -1,17 +1,18 @@
 """The `Workspace`: the only way to read, change or run anything in a project folder.
 
 with Workspace.open(root, writes=True, private_folder=".my-tool") as workspace:
-    with workspace.trial("my-tool") as trial:
-        trial.apply(changes)
-        if trial.build(timeout=600).passed:
+    run = workspace.begin("my-tool")
+    with run.trial() as trial:
+        workspace.apply(changes, run=run)
+        if workspace.run_build(log=log, timeout=600).passed:
             trial.keep()
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,22 +23,22 @@ from code_commit_workspace.errors import ChangeSetRefused, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
-from code_commit_workspace.move.home import CHECKPOINTS, make_state_folder
+from code_commit_workspace.move.home import STORE, make_state_folder
 from code_commit_workspace.move.lock import ProjectLock
 from code_commit_workspace.move.recover import recover
-from code_commit_workspace.records import CheckpointLimits, Protected, SandboxSettings
+from code_commit_workspace.records import Protected, SandboxSettings, StoreLimits
 
 # Imported on first use: a command that only reads starts no process and checks no changes, and one
 # that only asks for sizes opens nothing.
 if TYPE_CHECKING:
     from code_commit_workspace.git import Git
     from code_commit_workspace.guard.guard import Guard, VisibleTree
+    from code_commit_workspace.move.moving import Moved
     from code_commit_workspace.opening import Repository
     from code_commit_workspace.process.runner import ProcessRunner
     from code_commit_workspace.process.running import RunningProcess
     from code_commit_workspace.records import Change, PathRule, ProcessResult, Refusal
-    from code_commit_workspace.store import Checkpoints
-    from code_commit_workspace.trial import WorkspaceTrial
+    from code_commit_workspace.store import RunChanges, Store
 
 _STATE_FOLDER = ".workspace"  # the default name, in the private folder
 _ENDS_WITHIN = 2.0  # seconds for another thread to notice the end of its process
@@ -68,7 +69,7 @@ class Workspace:
     build_script: str
     protected: tuple[Protected, ...]
     sandbox: SandboxSettings
-    checkpoint_limits: Callable[[], CheckpointLimits]
+    store_limits: Callable[[], StoreLimits]
     max_files: int
     recovered: str | None
     _lock: ProjectLock | None
@@ -90,7 +91,7 @@ class Workspace:
         protected: Iterable[Protected] = (),
         redactor: Redactor | None = None,
         sandbox: SandboxSettings | None = None,
-        checkpoint_limits: Callable[[], CheckpointLimits] = CheckpointLimits,
+        store_limits: Callable[[], StoreLimits] = StoreLimits,
         max_files: int = 10_000,
     ) -> Workspace:
         """Open the project at `root`, and roll back the change set of an interrupted run.
@@ -99,10 +100,10 @@ class Workspace:
         it, but do not open while another run is changing files.
 
         No process and no model may see the `private_folder`. The `state_folder`, directly in it,
-        has the journal and the checkpoints; without it, `.workspace` in the private folder. No
+        has the journal and the store; without it, `.workspace` in the private folder. No
         change may touch the names `protected`, nor the build script unless you allow it, and no
         change set may have more than `max_files`.
-        `checkpoint_limits` is called if there are large files.
+        `store_limits` is called if there are large files.
 
         Raises:
             NotReady: something is missing, or another run holds the lock or is changing files.
@@ -142,7 +143,7 @@ class Workspace:
                     recovered = recover(tree, home)
                 else:
                     recovered = recover_for_reading(tree, home)
-            return cls(
+            workspace = cls(
                 root=root,
                 writes=writes,
                 project=tree,
@@ -153,12 +154,24 @@ class Workspace:
                 build_script=build_script,
                 protected=protected,
                 sandbox=sandbox,
-                checkpoint_limits=checkpoint_limits,
+                store_limits=store_limits,
                 max_files=max_files,
                 recovered=recovered,
                 _lock=lock,
-                _stack=stack.pop_all(),
+                _stack=stack,
             )
+            if writes:
+                with STOP.hold():
+                    workspace._finish_interrupted()
+            workspace._stack = stack.pop_all()
+            return workspace
+
+    def _finish_interrupted(self) -> None:
+        """Move back what a killed run tried, and add a sentence about that to `recovered`."""
+        from code_commit_workspace.store.undo import finish_interrupted
+
+        sentences = (self.recovered, finish_interrupted(self.store))
+        self.recovered = "; ".join(filter(None, sentences)) or None
 
     def __enter__(self) -> Self:
         return self
@@ -269,26 +282,25 @@ class Workspace:
         changes: Sequence[Change],
         rules: Rules = (),
         *,
-        around: AbstractContextManager[object] | None = None,
-    ) -> None:
-        """Check `changes` again, then put all of them on disk, or none.
+        run: RunChanges,
+        shown: Mapping[str, bytes | None] | None = None,
+    ) -> Moved:
+        """Check `changes` again, then put all of them on disk for `run`, or none.
 
-        A signal takes effect before or after that. The context `around` begins between the check
-        and the first write.
+        A signal takes effect before or after that. `shown` has the files as the writer saw them:
+        what a person changed elsewhere in them since then stays.
 
         Raises:
             ChangeSetRefused: a path is not allowed; nothing was changed.
+            Conflict: a person changed a file at the same places; nothing was changed.
             NotReady: a write failed; the tree is as it was.
         """
         self._require_writes()
-        from code_commit_workspace.move.apply import apply
-
         refusals = self.check(changes, rules)
         if refusals:
             raise ChangeSetRefused(refusals)
         STOP.check()
-        with around or nullcontext(), STOP.hold():
-            apply(self.project, self.state_folder, changes)
+        return run.apply(changes, shown)
 
     def diff(self, changes: Sequence[Change], *, most: int | None = None) -> str:
         """Return a unified diff of `changes` against the disk.
@@ -301,42 +313,34 @@ class Workspace:
         return unified_diff(self.project, changes, self.git.writable, most=most)
 
     @staticmethod
-    def checkpoint_bytes(root: Path, state_folder: str) -> int:
-        """Return how many bytes all checkpoints of the project at `root` take."""
+    def store_bytes(root: Path, state_folder: str) -> int:
+        """Return how many bytes the store of the project at `root` takes."""
         from code_commit_workspace.files.folder_size import folder_size
 
-        return folder_size(root / state_folder / CHECKPOINTS)
+        return folder_size(root / state_folder / STORE)
 
     @cached_property
-    def checkpoints(self) -> Checkpoints:
-        """The checkpoints of the project, by run.
+    def store(self) -> Store:
+        """The states of the project, and the logs of its runs.
 
         Raises:
             NotReady: the workspace was opened for reading only.
         """
-        from code_commit_workspace.store import Checkpoints
+        from code_commit_workspace.store import Store
 
         self._require_writes()
-        return Checkpoints(self.project, self.git, self.state_folder, self.checkpoint_limits)
+        return Store(self.project, self.git, self.state_folder, self.store_limits)
 
-    @contextmanager
-    def trial(self, name: str) -> Iterator[WorkspaceTrial]:
-        """Put back what the trial applies and builds in the block, unless you keep it.
-
-        `name` names its checkpoints; if it is in use, the trial gets `name-2` and so on. What
-        people change meanwhile stays as it is.
+    def begin(self, run: str, warn: Callable[[str], object] = str) -> RunChanges:
+        """Return what changes the files for a new run of this name; `warn` gets texts for people.
 
         Raises:
-            NotReady: the workspace was opened for reading only, or git fails.
-            ValueError: `name` is not a plain name.
+            NotReady: the workspace was opened for reading only.
+            ValueError: `run` is not a plain name.
         """
-        from code_commit_workspace.trial import WorkspaceTrial
+        from code_commit_workspace.store import RunChanges
 
-        trial = WorkspaceTrial(self, name)
-        try:
-            yield trial
-        finally:
-            trial.end()
+        return RunChanges(self.store, self.store.logs.begin(run), warn)
 
     # --- processes --------------------------------------------------------------------------------
 
@@ -495,9 +499,9 @@ class Workspace:
         )
 
     def _is_too_large(self, path: str, size: int) -> bool:
-        if "checkpoints" in self.__dict__ and self.checkpoints.is_left_out(path):
+        if "store" in self.__dict__ and self.store.is_left_out(path):
             return True
-        return size > CheckpointLimits.LEAST_FILE and size > self.checkpoint_limits().max_file
+        return size > StoreLimits.LEAST_FILE and size > self.store_limits().max_file
 
     def _place_hiding(self, path: str) -> str:
         # Not `self._runner.place_hiding` itself: that would create the runner, which is not needed

@@ -33,6 +33,8 @@ class Layout:
 
     `folders` are its own git folder and the one that linked work trees share. `object_format` is
     the hash of object ids, `sha1` or `sha256`. A `sparse` work tree leaves tracked files out.
+    `excludes_file` has the user's own ignore rules, "" if no setting names one, and `ignores_case`
+    is whether these rules ignore it.
     """
 
     top: Path
@@ -41,6 +43,8 @@ class Layout:
     objects: Path
     object_format: str
     sparse: bool
+    excludes_file: str
+    ignores_case: bool
 
 
 class Repository:
@@ -53,13 +57,16 @@ class Repository:
     def __init__(self, place: Place, settings: Settings, folder: CommonFolder) -> None:
         self.place = place
         folders = tuple(dict.fromkeys([place.folder, place.common]))
+        data = dict(settings.data)
         self.layout = Layout(
             top=place.top,
             folders=folders,
             index=place.folder / "index",
             objects=place.common / "objects",
             object_format=settings.object_format,
-            sparse=_is_on(dict(settings.data), "core.sparsecheckout"),
+            sparse=_is_on(data, "core.sparsecheckout"),
+            excludes_file=data.get("core.excludesfile", ""),
+            ignores_case=_is_on(data, "core.ignorecase"),
         )
         self._settings = settings
         self._folder = folder

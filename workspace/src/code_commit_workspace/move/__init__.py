@@ -1,5 +1,8 @@
-"""Apply a set of changes completely or not at all, even across crashes.
+"""Move files of the project from one version to another: all of them or none, even across crashes.
 
+moving    decides what to write at each path, and writes it
+three_way keeps what a person changed meanwhile
+versions  what is at a path
 lock      allows one run at a time in a project
 survey    inspects the changed paths, and the folders to create or remove
 journal   the folder with everything that a rollback needs, below the state folder

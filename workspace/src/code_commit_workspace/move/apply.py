@@ -23,6 +23,10 @@ from code_commit_workspace.records import Change
 _CHANGED = "something else changed it at the same time"
 
 
+class ChangedMeanwhile(NotReady):
+    """A file was changed while the change set was prepared; nothing was written."""
+
+
 def apply(
     tree: ProjectTree,
     home: Path,
@@ -74,7 +78,8 @@ def replace(
             # Only the text of errno: the file names in the error are those of the journal, which
             # users do not know.
             cause = os.strerror(error.errno) if error.errno else str(error)
-            raise NotReady(
+            kind = ChangedMeanwhile if error.errno == errno.ESTALE else NotReady
+            raise kind(
                 f"{operation}: {cause}", hint="no file was changed; fix the cause, then run again"
             ) from error
 

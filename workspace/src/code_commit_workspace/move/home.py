@@ -11,7 +11,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.open_flags import FOLDER, ROOT_FOLDER
 from code_commit_workspace.files.project_tree import parts_of
 
-CHECKPOINTS = "checkpoint.git"  # in the state folder
+STORE = "store.git"  # in the state folder
 
 
 def open_home(home: Path) -> int:

@@ -1,35 +1,36 @@
-"""A private git repository that stores the exact bytes of files.
+"""The private git repository of the store, which has the exact bytes of files.
 
 Attributes such as filters and `-diff`, line ending conversion and the user's configuration do not
-apply. The user's objects are its alternates, so committed content takes no space here. It writes
-only into its own folder.
+apply, but for the rules about ignored files. The user's objects are its alternates, so committed
+content takes no space here. It writes only into its own folder.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.folder_size import folder_size
-from code_commit_workspace.files.path_kinds import exists, is_file, is_folder, is_link
-from code_commit_workspace.files.project_tree import open_regular
+from code_commit_workspace.files.path_kinds import is_file, is_folder, is_link
+from code_commit_workspace.files.whole_file import replace_file
 from code_commit_workspace.git import Git, GitError
-from code_commit_workspace.move.home import CHECKPOINTS, open_folder, open_home
-from code_commit_workspace.store.git_objects import blob_id, write_commit, write_ref
+from code_commit_workspace.git.config import config_text
+from code_commit_workspace.git.layout import read_git_file
+from code_commit_workspace.move.home import STORE, open_folder, open_home
+from code_commit_workspace.store.objects import Objects
 
-REFS = "refs/runs/"  # run, `/`, label
-UNDONE = "refs/undone/"  # run, `/`, time: the states before files were put back
 _ATTRIBUTES = "* -text !diff !eol !crlf !filter -ident !working-tree-encoding\n"
 _CONFIG = """\
 [core]
 	repositoryformatversion = {version}
-	bare = true
+	bare = false
 	filemode = true
 	symlinks = true
-	ignorecase = false
+	ignorecase = {ignore_case}
 	precomposeunicode = false
 	protecthfs = false
 	protectntfs = false
@@ -41,9 +42,8 @@ _CONFIG = """\
 	splitindex = false
 	logallrefupdates = false
 	attributesfile = /dev/null
-	excludesfile = /dev/null
 	compression = 1
-	fsync = committed,reference
+	fsync = committed
 	fsyncmethod = batch
 [gc]
 	auto = 0
@@ -62,9 +62,9 @@ class PrivateRepository:
         self._git = git
         self._home = home
         self._ready = False
-        self._has_clock = False
         self._object_format = ""
-        self.path = home / CHECKPOINTS
+        self._top = git.root
+        self.path = home / STORE
 
     def run(
         self,
@@ -72,119 +72,64 @@ class PrivateRepository:
         *,
         stdin: bytes = b"",
         most: int | None = None,
-        index: str = "index",
-        strict: bool = False,
     ) -> bytes:
-        """Run git on this repository, with the project as its work tree.
-
-        `most`, `strict`: see `Git.run`.
-
-        `index` is the name of git's index.
+        """Run git on this repository, with the work tree of the project; `most`: see `Git.run`.
 
         Raises:
             NotReady: git fails, or the repository cannot be made.
         """
-        self._prepare()
+        self.prepare()
         return self._git.run(
             args,
             stdin=stdin,
             most=most,
-            strict=strict,
             env={
                 "GIT_DIR": str(self.path),
-                "GIT_WORK_TREE": str(self._git.root),
-                "GIT_INDEX_FILE": str(self.path / index),
+                "GIT_WORK_TREE": str(self._top),
+                "GIT_INDEX_FILE": str(self.path / "index"),
                 "GIT_CONFIG_NOSYSTEM": "1",
                 "GIT_CONFIG_GLOBAL": os.devnull,
             },
         )
 
-    def blob_of(self, content: bytes) -> str:
-        """Return the id of a file's object."""
-        self._prepare()
-        return blob_id(self._object_format, content)
-
-    def commit(self, tree: str, message: str) -> str:
-        """Make a commit of `tree` and return its id.
+    @cached_property
+    def objects(self) -> Objects:
+        """The objects, to write some without git.
 
         Raises:
-            NotReady: it cannot be written.
+            NotReady: the repository cannot be made.
         """
-        self._prepare()
-        try:
-            return write_commit(self.path, self._object_format, tree, message)
-        except OSError as error:
-            raise self._unusable(error) from error
-
-    def set_ref(self, ref: str, commit: str) -> None:
-        """Point `ref` at `commit`.
-
-        Raises:
-            NotReady: it cannot be written.
-        """
-        self._prepare()
-        try:
-            write_ref(self.path, ref, commit)
-        except OSError as error:
-            raise self._unusable(error) from error
-
-    def has_below(self, ref: str) -> bool:
-        """Return whether there may be refs below `ref`."""
-        self._prepare()
-        return exists(self.path / ref) or exists(self.path / "packed-refs")
-
-    def names_below(self, ref: str) -> frozenset[str]:
-        """Return the names directly below `ref`, which ends with a slash."""
-        self._prepare()
-        names: set[str] = set()
-        with suppress(OSError):
-            names.update(os.listdir(self.path / ref))  # noqa: PTH208 - names alone
-        with suppress(OSError), open_regular(self.path / "packed-refs") as file:
-            for line in os.fsdecode(file.read()).splitlines():
-                _before, is_below, name = line.partition(f" {ref}")
-                if is_below:
-                    names.add(name.partition("/")[0])
-        return frozenset(names)
+        self.prepare()
+        return Objects(self.path / "objects", self._object_format)
 
     @property
-    def indexed(self) -> int:
-        """The number of files in the index; 0 if it is missing or cannot be read."""
-        try:
-            with open_regular(self.path / "index") as file:
-                header = file.read(12)  # signature, version, number of entries
-        except OSError:
-            return 0
-        return int.from_bytes(header[8:])
-
-    @property
-    def index_time(self) -> int:
-        """When the index was written, in nanoseconds; 0 if that is unknown.
-
-        The next snapshot reads the files that were changed since.
-        """
-        try:
-            return (self.path / "index").stat().st_mtime_ns
-        except OSError:
-            return 0
+    def prefix(self) -> str:
+        """The path of the project below the top of the work tree, with a slash, or ""."""
+        self.prepare()
+        below = os.path.relpath(os.path.realpath(self._git.root), self._top)
+        return "" if below == os.curdir else f"{below}/"
 
     def forget_index(self) -> None:
-        """Forget the files' times and sizes; the next snapshot reads all files."""
+        """Forget the files' times and sizes; the next look reads all files."""
         (self.path / "index").unlink(missing_ok=True)
 
-    def clock(self) -> int:
-        """Return the file system's current time in nanoseconds."""
-        self._prepare()
-        path = self.path / "clock"
-        if not self._has_clock:
-            path.unlink(missing_ok=True)
-            path.touch(exist_ok=False)
-            self._has_clock = True
-        handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    def keep_only(self, ids: Iterable[str]) -> None:
+        """Delete the objects that none of `ids` needs.
+
+        Raises:
+            NotReady: git fails.
+        """
+        self.forget_index()  # it may have the content of a file that was deleted since
+        names = dict.fromkeys(ids)
+        refs = "".join(f"{name} refs/kept/{name}\n" for name in sorted(names))
         try:
-            os.utime(handle)
-            return os.fstat(handle).st_mtime_ns
-        finally:
-            os.close(handle)
+            replace_file(self.path / "packed-refs", refs.encode())
+        except OSError as error:
+            raise self.unusable(error) from error
+        if self.has_packs:  # git packs very large files at once
+            options = ("-a", "-d", "-l", "-q")
+            self.run(["-c", "repack.writeBitmaps=false", "repack", *options])
+        self.run(["prune", "--expire=now"])
 
     def size(self) -> int:
         """Return the bytes of all files of the repository, which may not exist."""
@@ -196,63 +141,81 @@ class PrivateRepository:
         folder = self.path / "objects" / "pack"
         return is_folder(folder) and any(folder.iterdir())
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
+        """Make the repository, or set it right, once.
+
+        Raises:
+            NotReady: it cannot be made.
+        """
         if self._ready:
             return
         try:
             self._reset()
         except OSError as error:
-            raise self._unusable(error) from error
+            raise self.unusable(error) from error
         self._ready = True
 
-    def _unusable(self, error: OSError) -> NotReady:
+    def unusable(self, error: OSError) -> NotReady:
+        """Return the error for a repository that cannot be read or written."""
         return NotReady(
-            f"the checkpoints in {self.path} cannot be used: {error}",
+            f"the store {self.path} cannot be used: {error.strerror or error}",
             hint="fix the cause, or delete that folder if you need no `undo` of earlier runs",
         )
 
     def _reset(self) -> None:
         home = open_home(self._home)
         try:
-            os.close(open_folder(home, CHECKPOINTS))
+            os.close(open_folder(home, STORE))
         finally:
             os.close(home)
-        alternates, self._object_format = self._user_objects()
-        if self._object_format == "sha256":
-            config = _CONFIG.format(version=1) + _SHA256
-        else:
-            config = _CONFIG.format(version=0)
+        config, alternates, excludes = self._of_user()
         for name in ("info", "objects", "refs", "objects/info"):
             folder = self.path / name
             if is_link(folder):
                 raise NotReady(f"{folder} is a link", hint=f"delete {self.path}")
             folder.mkdir(mode=0o700, exist_ok=True)
-        _write(self.path / "HEAD", _HEAD)
-        _write(self.path / "config", config)
-        _write(self.path / "info" / "attributes", _ATTRIBUTES)
-        _write(self.path / "objects" / "info" / "alternates", alternates)
+        _write(self.path / "HEAD", _HEAD.encode())
+        _write(self.path / "config", config.encode())
+        _write(self.path / "info" / "attributes", _ATTRIBUTES.encode())
+        _write(self.path / "info" / "exclude", excludes)
+        _write(self.path / "objects" / "info" / "alternates", alternates.encode())
         # Remove redirections of git, and locks of a killed run: this run holds the project's lock.
-        locks = ("index.lock", "scratch-index.lock", "packed-refs.lock", "config.lock")
-        for name in ("commondir", "config.worktree", *locks):
+        for name in ("commondir", "config.worktree", "index.lock", "packed-refs.lock"):
             with suppress(FileNotFoundError):
                 (self.path / name).unlink()
 
-    def _user_objects(self) -> tuple[str, str]:
-        """Return the line for `objects/info/alternates`, and the format of the user's objects."""
+    def _of_user(self) -> tuple[str, str, bytes]:
+        """Return what counts of the user's repository.
+
+        These are the configuration, the line for `objects/info/alternates`, and `info/exclude`.
+        """
         try:
             layout = self._git.layout()
-        except GitError:
-            return "", "sha1"  # no repository: all objects are stored here
+        except GitError:  # no repository: all objects are stored here
+            self._object_format = "sha1"
+            return _CONFIG.format(version=0, ignore_case="false"), "", b""
+        self._object_format = layout.object_format
+        self._top = layout.top
+        is_sha256 = layout.object_format == "sha256"
+        config = _CONFIG.format(
+            version=1 if is_sha256 else 0, ignore_case=str(layout.ignores_case).lower()
+        )
+        if is_sha256:
+            config += _SHA256
+        if layout.excludes_file:
+            config += config_text([("core.excludesfile", layout.excludes_file)])
         # Relative, so that the project can be moved; quoted, so that any name fits on one line.
         folder = (self.path / "objects").resolve()
         relative = os.path.relpath(layout.objects.resolve(), folder)
         quoted = "".join(f"\\{byte:03o}" for byte in os.fsencode(relative))
-        return f'"{quoted}"\n', layout.object_format
+        excludes = b""
+        with suppress(OSError):
+            excludes = read_git_file(layout.folders[-1] / "info" / "exclude")
+        return config, f'"{quoted}"\n', excludes
 
 
-def _write(path: Path, text: str) -> None:
-    """Write `text` to a plain file at `path`, unless it is already there."""
-    content = text.encode()
+def _write(path: Path, content: bytes) -> None:
+    """Write a plain file at `path`, unless it is already there."""
     if not is_link(path) and is_file(path) and path.read_bytes() == content:
         return
     path.unlink(missing_ok=True)

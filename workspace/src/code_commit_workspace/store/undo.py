@@ -1,305 +1,207 @@
-"""Undo, redo and trials: put back what a run changed, and keep the state before that."""
+"""Undo a run and take that back: which run, and what people learn."""
 
 from __future__ import annotations
 
 import os
 import posixpath
-import stat
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
-from code_commit_workspace.errors import Interrupted, NotReady
-from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.move.survey import Write
-from code_commit_workspace.store.history import Histories, History
-from code_commit_workspace.store.put_aside import PutAside, is_readable
-from code_commit_workspace.store.restore import Restorer
-from code_commit_workspace.store.saved import PutBackRecord, Saved
-from code_commit_workspace.store.snapshot import Snapshot, Snapshots
-from code_commit_workspace.store.writers import Earlier, State, Step
+from code_commit_workspace.errors import NotReady
+from code_commit_workspace.move.moving import Conflict
+from code_commit_workspace.move.versions import read_version
+from code_commit_workspace.store.log import Entry, RunLog, links_of
+from code_commit_workspace.store.run_changes import RunChanges, redoable
+from code_commit_workspace.store.store import Store
 from code_commit_workspace.words import join_paths
 
 _NAMED = 20  # paths in one message
+_AT_ONCE = 500  # paths of one git command
 
 
-@dataclass(frozen=True, slots=True)
-class PutBack:
-    """What an operation that puts files back did.
+class Undone(NamedTuple):
+    """What an undo or a redo of `run` did.
 
-    `paths` are the files that were restored, which `run` had changed. `edited` are files that a
-    person changed after the run wrote them: they stay as they are. `unclaimed` are those of `paths`
-    that changed while a process ran and that no response wrote, so a person may have written them.
-    `record` is what `redo` reads. `left_out` are files that were changed since the start of the run
-    and that stay as they are, because they are too large to save. `moved` has the old and the new
-    path of what was in the way of restored files.
+    `merged` are those of `paths` in which a person's changes stay, `replaced` those in which they
+    gave way. `left` are paths that changed while a process of the run ran, and stay.
     """
 
+    run: str
     paths: tuple[str, ...]
-    run: str = ""
-    edited: tuple[str, ...] = ()
-    unclaimed: tuple[str, ...] = ()
-    record: str = ""
-    left_out: tuple[str, ...] = ()
-    moved: tuple[tuple[str, str], ...] = ()
+    merged: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
-class Undoer:
-    """Puts back what runs changed; `home` is the state folder of the project."""
+def undo(
+    store: Store, run: str | None, below: Sequence[str] = (), *, force: bool = False
+) -> Undone:
+    """Move the files back that `run` wrote, or only those at or below some paths.
 
-    def __init__(self, tree: ProjectTree, home: Path, snapshots: Snapshots, saved: Saved) -> None:
-        self._tree = tree
-        self._home = home
-        self._snapshots = snapshots
-        self._saved = saved
-        self._restorer = Restorer(tree, home, snapshots, saved)
-        self._histories = Histories(tree, snapshots, saved)
+    None is the latest run, if its changes are there and not committed. What people changed since
+    stays. With `force`, it gives way where it overlaps; `redo` takes that back.
 
-    def undo(self, run: str | None, below: Sequence[str], *, force: bool) -> PutBack:
-        """See `Checkpoints.undo`."""
-        history = self._histories.of_run(run) if run else self._histories.latest_change()
-        if history is None:
-            raise NotReady("nothing to undo: no run has left changes here")
-        run = history.run
-        chosen = _below(history.writes.changed, below, run)
-        if force:
-            return self._put_back(history, chosen, (), reason="undo", force=True)
-        changed_since = history.changed_since()
-        lost = {path for path in chosen & changed_since if history.writes.is_own(path)}
-        if lost:
-            raise NotReady(
-                f"files were changed since the run {run}: {join_paths(sorted(lost), _NAMED)}",
-                hint=f"nothing was undone; "
-                f"`code-commit undo {run} --force` discards these later changes too",
-            )
-        chosen -= changed_since
-        edited = chosen & history.writes.edited
-        return self._put_back(history, chosen, edited, reason="undo")
+    Raises:
+        NotReady: there is nothing to undo, or changes of people overlap; no file was changed.
+    """
+    log = _latest(store) if run is None else store.logs.of(run)
+    if log is None:
+        raise NotReady(f"nothing to undo: {run} changed no files")
+    changes = RunChanges(store, log)
+    links = links_of(log.entries)
+    if not links:
+        raise NotReady(f"nothing to undo: {log.run} has no changes that are there")
+    only = _below(links.keys(), below, log.run)
+    firsts = {path: of_path[0].change.before for path, of_path in links.items()}
+    try:
+        moved = changes.back("undo", only=only, force=force)
+    except Conflict as conflict:
+        raise NotReady(
+            f"files were changed since the run {log.run} wrote them, at the same places: "
+            f"{join_paths(conflict.paths, _NAMED)}",
+            hint=f"nothing was undone; `code-commit undo {log.run} --force` replaces these "
+            "changes, too, and `code-commit redo` brings them back",
+        ) from conflict
+    merged = [
+        path
+        for path, (_, after) in moved.differences.items()
+        if store.state_of(after) != firsts[path] and path not in moved.replaced
+    ]
+    return Undone(
+        log.run,
+        tuple(sorted(moved.differences)),
+        merged=tuple(sorted(merged)),
+        replaced=tuple(sorted(moved.replaced)),
+        left=tuple(sorted(_left(store, log.entries, links.keys()))),
+    )
 
-    def put_back(
-        self,
-        run: str,
-        reason: str,
-        *,
-        since: str = "",
-        but: Collection[str] = (),
-        only_unclaimed: bool = False,
-        altered: Collection[str] = (),
-    ) -> PutBack:
-        """See `Checkpoints.put_back`."""
-        history = self._histories.of_run(run, since)
-        changed_since = history.changed_since()
-        blocked = self._blocked(history)
-        chosen = history.writes.changed - changed_since - blocked - set(but)
-        edited = history.writes.edited | blocked
-        edited |= {path for path in changed_since if history.writes.is_own(path)}
-        edited -= set(but)
-        return self._put_back(
-            history,
-            chosen,
-            edited,
-            reason=reason,
-            only_unclaimed=only_unclaimed,
-            altered=altered,
-        )
 
-    def redo(self, run: str | None) -> tuple[PutBackRecord, tuple[str, ...]]:
-        """See `Checkpoints.redo`; return the record as well."""
-        now = self._snapshots.look()
-        record, steps = self._latest_record(run, now)
-        changed = {
-            step.path for step in steps if record.left.get(step.path) not in {None, step.new}
-        }
-        # Also files that were made since and that git ignores.
-        visible = self._saved.states(now.tree, record.left)
-        changed |= {path for path in record.left if path not in visible and self._is_file(path)}
-        if changed:
-            raise NotReady(
-                f"files were changed since they were put back: "
-                f"{join_paths(sorted(changed), _NAMED)}",
-                hint="nothing was redone; "
-                "move your changes away, then run `code-commit redo` again",
-            )
-        restored = self._restorer.restore(record.before, record.left.keys())
-        self._saved.drop_record(record.ref)
-        return record, restored
+def redo(store: Store, run: str | None) -> Undone:
+    """Bring back what was moved back last, or last for `run`.
 
-    def _latest_record(self, run: str | None, now: Snapshot) -> tuple[PutBackRecord, list[Step]]:
-        """Return the latest record, and the steps from its state to `now`.
+    Raises:
+        NotReady: nothing was, or the files were changed since at the same places.
+    """
+    log, number = _latest_undo(store, run)
+    try:
+        moved = RunChanges(store, log).redo(number)
+    except Conflict as conflict:
+        raise NotReady(
+            "files were changed since they were put back, at the same places: "
+            f"{join_paths(conflict.paths, _NAMED)}",
+            hint="nothing was redone; move your changes away, then run `code-commit redo` again",
+        ) from conflict
+    entry = log.entries[number]
+    merged = [
+        path
+        for path, (_, after) in moved.differences.items()
+        if store.state_of(after) != entry.paths[path].before
+    ]
+    return Undone(log.run, tuple(sorted(moved.differences)), merged=tuple(sorted(merged)))
 
-        Drop records of what somebody brought back by hand.
-        """
-        for ref, run_of_record, commit in reversed(self._saved.records()):
-            if run not in {None, run_of_record}:
+
+def finish_interrupted(store: Store) -> str | None:
+    """Move back the trial in which the latest run was killed, if it was.
+
+    Return a sentence about that. What changed since its last command began counts as the command's.
+
+    Raises:
+        NotReady: a file cannot be written.
+    """
+    log = next(store.logs.latest_first(), None)
+    if log is None or not log.entries:
+        return None
+    changes = RunChanges(store, log)
+    if log.entries[-1].by == "running":
+        changes.end_command()
+    begun = [number for number, entry in enumerate(log.entries) if entry.by == "trying"]
+    ended = {entry.since for entry in log.entries if entry.by in {"trial", "kept"}}
+    unfinished = [number for number in begun if number not in ended]
+    if not unfinished:
+        return None
+    moved = changes.back("trial", since=unfinished[0])
+    log.add(Entry("kept", log.entries[-1].time, since=unfinished[0]))
+    return (
+        f"the run {log.run} was killed in a trial: {join_paths(sorted(moved.differences), _NAMED)} "
+        "moved back"
+    )
+
+
+def _latest(store: Store) -> RunLog:
+    """Return the log of the run that a plain `undo` takes back.
+
+    Raises:
+        NotReady: the latest run changed nothing, or its changes are committed or gone.
+    """
+    for log in store.logs.latest_first():
+        links = links_of(log.entries)
+        if not links:
+            if any(entry.by == "undo" for entry in log.entries):
                 continue
-            record = self._saved.load_record(ref, run_of_record, commit)
-            (steps,) = self._saved.steps([record.before.tree, now.tree])
-            paths = {step.path for step in steps}
-            if any(path in paths or state is None for path, state in record.left.items()):
-                return record, steps
-            self._saved.drop_record(ref)
+            raise NotReady(
+                f"nothing to undo: the latest run, {log.run}, changed nothing that is there",
+                hint="`code-commit undo RUN` takes back an earlier one",
+            )
+        changes = RunChanges(store, log).net()
+        if _are_committed(store, changes):
+            raise NotReady(
+                f"the changes of the latest run, {log.run}, are in the last commit",
+                hint="`git revert` reverts that commit; "
+                f"`code-commit undo {log.run}` takes them back in the files",
+            )
+        return log
+    raise NotReady("nothing to undo: no run has left changes here")
+
+
+def _are_committed(store: Store, changes: Collection[str]) -> bool:
+    """Return whether the files at the paths `changes` are as in the last commit."""
+    paths = sorted(changes)
+    committed: dict[str, tuple[str, str]] = {}
+    for start in range(0, len(paths), _AT_ONCE):
+        names = ["ls-tree", "-z", "HEAD", "--", *paths[start : start + _AT_ONCE]]
+        for row in os.fsdecode(store.git.run(names, check=False)).split("\0")[:-1]:
+            entry, _, path = row.partition("\t")
+            mode, _kind, blob = entry.split(" ")
+            committed[path] = (mode, blob)
+    return bool(committed) and all(_present(store, path) == committed.get(path) for path in paths)
+
+
+def _present(store: Store, path: str) -> tuple[str, str] | None:
+    version, _ = read_version(store.tree, path)
+    state = store.state_of(version)
+    return state and (state.git_mode, state.blob)
+
+
+def _latest_undo(store: Store, run: str | None) -> tuple[RunLog, int]:
+    """Return the log and the number of the entry that a redo takes back.
+
+    Raises:
+        NotReady: there is none.
+    """
+    latest: tuple[int, RunLog, int] | None = None
+    for log in store.logs.written_last_first():
+        if run not in {None, log.run}:
+            continue
+        if latest and log.written < latest[0]:
+            break
+        redone = {entry.since for entry in log.entries if entry.by == "redo"}
+        for number, entry in enumerate(log.entries):
+            is_newer = latest is None or entry.time > latest[0]
+            if is_newer and number not in redone and redoable(entry):
+                latest = entry.time, log, number
+    if latest is None:
         whose = f" of the run {run}" if run else ""
         raise NotReady(f"no undo{whose} can be taken back, so there is nothing to redo")
-
-    def _put_back(
-        self,
-        history: History,
-        paths: Collection[str],
-        edited: Collection[str],
-        *,
-        reason: str,
-        force: bool = False,
-        only_unclaimed: bool = False,
-        altered: Collection[str] = (),
-    ) -> PutBack:
-        """Put back what the run changed at `paths`; save the state before that for `redo`."""
-        aside = PutAside(self._tree, self._home, history.run)
-        chosen = {
-            path: earlier
-            for path, earlier in history.to_put_back(edited=force).items()
-            if path in paths
-        }
-        if aside.open_folders(chosen.keys()):
-            history = self._histories.look_again(history)  # closed folders looked empty
-        chosen = {
-            path: earlier
-            for path, earlier in chosen.items()
-            if history.now(path) != earlier.state and history.is_saved(path, earlier)
-        }
-        rights = {
-            path: mode
-            for path, mode in history.rights().items()
-            if path in paths and path not in chosen
-        }
-        rules = {
-            path: earlier
-            for path, earlier in chosen.items()
-            if posixpath.basename(path) == ".gitignore"
-        }
-        record = ""
-        under_new_rules = history
-        try:
-            if rules:  # first: under changed rules, ignored files would look new
-                record = self._keep_record(history, reason, _states(rules))
-                self._replace(rules, history, aside)
-                under_new_rules = self._histories.look_again(history)
-                self._saved.drop_record(record)
-            files = {
-                path: earlier
-                for path, earlier in chosen.items()
-                if path not in rules and not self._is_ignored(path, earlier, under_new_rules)
-            }
-            unclaimed = (history.writes.unclaimed | set(altered)) & (rules.keys() | files.keys())
-            left = _states(rules | files)
-            left |= dict.fromkeys(rights)  # only their permission bits change
-            if only_unclaimed:
-                left = {path: state for path, state in left.items() if path in unclaimed}
-            record = self._keep_record(history, reason, left)
-            seen = self._restorer.seen({path: under_new_rules.now(path) for path in files})
-            seen = {**seen, **under_new_rules.present.statuses(rights.keys())}
-            modes = self._restorer.with_rights(rights)
-            self._replace(files, history, aside, more=modes, seen=seen)
-        except (NotReady, Interrupted):
-            rules_before = {path: history.now(path) for path in rules}
-            self._restorer.write(self._saved.writes_of(rules_before, {}))
-            aside.take_back()
-            if record:
-                self._saved.drop_record(record)
-            raise
-        restored = rules.keys() | files.keys() | rights.keys()
-        left_out = tuple(path for path in history.changed_unsaved() if path not in aside.moved)
-        return PutBack(
-            tuple(sorted(restored)),
-            run=history.run,
-            edited=tuple(sorted(edited)),
-            unclaimed=tuple(sorted(unclaimed)),
-            record=record,
-            left_out=left_out,
-            moved=tuple(aside.moved.items()),
-        )
-
-    def _replace(
-        self,
-        earlier_states: Mapping[str, Earlier],
-        history: History,
-        aside: PutAside,
-        more: Sequence[Write] = (),
-        seen: Mapping[str, os.stat_result] | None = None,
-    ) -> None:
-        """Put aside what is in the way, put the earlier states in place, and write `more`."""
-        writes = self._writes_of(earlier_states, history)
-        removed = _missing(earlier_states)
-        aside.make_room(
-            written=earlier_states.keys() - removed,
-            removed=removed,
-            visible=lambda: history.present.paths,
-            too_large=history.snapshot.left_out,
-        )
-        self._restorer.write([*writes, *more], seen)
-
-    def _keep_record(self, history: History, reason: str, left: Mapping[str, State | None]) -> str:
-        """Save the state before the states `left` are put back; return the name of the record."""
-        if not left:
-            return ""
-        return self._saved.keep_record(history.run, reason, history.snapshot, left, history.latest)
-
-    def _blocked(self, history: History) -> set[str]:
-        """Return the paths that are blocked.
-
-        There, somebody made a folder of a file, or a file of a folder.
-        """
-        earlier_states = history.to_put_back()
-        removed = _missing(earlier_states)
-        aside = PutAside(self._tree, self._home, history.run)
-        return aside.blocked(
-            earlier_states.keys() - removed, removed, lambda: history.present.paths
-        )
-
-    def _is_ignored(self, path: str, earlier: Earlier, history: History) -> bool:
-        """Return whether somebody's file is at `path` that git ignores, or ignored then."""
-        if history.now(path).missing:
-            return path not in history.snapshot.left_out and self._has_content(path)
-        if not earlier.state.missing:
-            return False
-        status = self._tree.lstat(path)
-        taken = history.snapshots[earlier.checkpoint].taken
-        return status is not None and status.st_ctime_ns < taken
-
-    def _is_file(self, path: str) -> bool:
-        try:
-            status = self._tree.lstat(path)
-        except OSError:
-            return False
-        return status is not None and not stat.S_ISDIR(status.st_mode)
-
-    def _has_content(self, path: str) -> bool:
-        """Return whether there is a link or a file to read."""
-        try:
-            status = self._tree.lstat(path)
-            if status is None:
-                return False
-            if stat.S_ISREG(status.st_mode):
-                return is_readable(self._tree, path)
-            return stat.S_ISLNK(status.st_mode)
-        except OSError:
-            return False
-
-    def _writes_of(self, earlier_states: Mapping[str, Earlier], history: History) -> list[Write]:
-        states = {path: earlier.state for path, earlier in earlier_states.items()}
-        modes = {path: history.mode_of(path, earlier) for path, earlier in earlier_states.items()}
-        return self._saved.writes_of(states, modes)
+    return latest[1:]
 
 
-def _states(earlier_states: Mapping[str, Earlier]) -> dict[str, State | None]:
-    return {path: earlier.state for path, earlier in earlier_states.items()}
+def _left(store: Store, entries: Sequence[Entry], written: Collection[str]) -> set[str]:
+    """Return the paths that changed while processes ran, and that are there."""
+    paths = {path for entry in entries if entry.by == "process" for path in entry.left}
+    return {path for path in paths.difference(written) if os.path.lexists(store.tree.root / path)}
 
 
-def _missing(earlier_states: Mapping[str, Earlier]) -> set[str]:
-    """Return the paths at which nothing was."""
-    return {path for path, earlier in earlier_states.items() if earlier.state.missing}
-
-
-def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
+def _below(changed: Collection[str], paths: Sequence[str], run: str) -> Collection[str]:
     """Return the `changed` paths at or below one of `paths`. Without `paths`, return all.
 
     Raises:
@@ -309,17 +211,10 @@ def _below(changed: set[str], paths: Sequence[str], run: str) -> set[str]:
         return changed
     chosen: set[str] = set()
     for path in paths:
-        matches = _at_or_below(changed, posixpath.normpath(path))
+        top = posixpath.normpath(path)
+        matches = {one for one in changed if top in {".", one} or one.startswith(f"{top}/")}
         if not matches:
             hint = f"nothing was undone; it changed {join_paths(sorted(changed), _NAMED)}"
             raise NotReady(f"the run {run} changed nothing at {path}", hint=hint)
         chosen |= matches
     return chosen
-
-
-def _at_or_below(paths: set[str], top: str) -> set[str]:
-    """Return the paths that are `top` or below it."""
-    if top == ".":
-        return paths
-    prefix = f"{top}/"
-    return {path for path in paths if path == top or path.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""Select the files of a checkpoint: those that git tracks or does not ignore, if they exist."""
+"""Select the files that the store keeps, among those that git tracks or does not ignore."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 import posixpath
 import stat
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from code_commit_workspace.files.project_tree import ProjectTree
@@ -19,7 +18,7 @@ Statuses = Mapping[str, os.stat_result]
 
 
 def savable(paths: Iterable[str], git: Git, private_folder: str) -> list[str]:
-    """Return those of `paths` that a checkpoint may have.
+    """Return those of `paths` that the store may keep.
 
     Leave out nested repositories, the private folder, and git's own folders under any name.
     """
@@ -87,50 +86,3 @@ def _savable_status(folder: int, name: str) -> os.stat_result | None:
     if os.access(name, os.R_OK, dir_fd=folder, effective_ids=True):
         return status
     return None
-
-
-@dataclass(frozen=True, slots=True)
-class Modes:
-    """Permission bits, of which git stores only one. Only files with unusual bits are listed."""
-
-    plain: int
-    executable: int
-    unusual: Mapping[str, int]
-
-    def of(self, path: str, *, executable: bool) -> int:
-        """Return the permission bits of the file at `path`."""
-        usual = self.executable if executable else self.plain
-        return self.unusual.get(path, usual)
-
-    def with_changes(self, changed: Statuses, removed: Collection[str]) -> Modes:
-        """Return the bits after files were `changed` or `removed`."""
-        unusual = {
-            path: mode
-            for path, mode in self.unusual.items()
-            if path not in changed and path not in removed
-        }
-        for path, status in changed.items():
-            mode = status.st_mode & 0o777
-            if stat.S_ISREG(status.st_mode) and mode not in {self.plain, self.executable}:
-                unusual[path] = mode
-        return Modes(self.plain, self.executable, unusual)
-
-
-def modes_of(paths_by_mode: Mapping[int, Sequence[str]]) -> Modes:
-    """Return the permission bits of all regular files, given the paths that have each mode."""
-    by_frequency = sorted(paths_by_mode, key=lambda mode: -len(paths_by_mode[mode]))
-    plain = _usual(by_frequency, 0o644)
-    executable = _usual(by_frequency, 0o755)
-    usual = {plain, executable}
-    unusual = {
-        path: mode for mode in by_frequency if mode not in usual for path in paths_by_mode[mode]
-    }
-    return Modes(plain, executable, unusual)
-
-
-def _usual(by_frequency: Sequence[int], default: int) -> int:
-    """Return the most frequent mode among those that are as executable as `default`."""
-    for mode in by_frequency:
-        if mode & 0o100 == default & 0o100:
-            return mode
-    return default

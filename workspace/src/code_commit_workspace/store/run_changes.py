@@ -1,0 +1,373 @@
+"""What one run does to the files of the project: apply, try, undo and redo."""
+
+from __future__ import annotations
+
+import stat
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from code_commit_workspace.interruption import STOP
+from code_commit_workspace.move.moving import Choose, Moved, move
+from code_commit_workspace.move.three_way import (
+    UNKNOWN,
+    Base,
+    MergeTexts,
+    Overlap,
+    TextMerger,
+    three_way,
+)
+from code_commit_workspace.move.versions import Version, read_version
+from code_commit_workspace.records import Change as FileChange
+from code_commit_workspace.store.log import By, Change, Entry, Link, RunLog, links_of, now
+from code_commit_workspace.store.objects import State
+from code_commit_workspace.store.store import Store
+
+if TYPE_CHECKING:
+    from code_commit_workspace.store.work import Work
+
+
+class RunChanges:
+    """Changes the files for one run, and logs who wrote what. Hold `lock` while you change files.
+
+    `warn` gets texts for people.
+    """
+
+    def __init__(self, store: Store, log: RunLog, warn: Callable[[str], object] = str) -> None:
+        self.store = store
+        self.log = log
+        self.lock = threading.RLock()
+        self._warn = warn
+        self._merge: MergeTexts = TextMerger(store.git)
+        self._wrote: dict[str, State | None] = {}  # the run itself, last
+        self._versions: dict[State | None, Version | None] = {}  # of the latest move back
+
+    # --- what is there ----------------------------------------------------------------------------
+
+    def begin(self) -> str:
+        """Look at the files before the run writes any, once; return their tree.
+
+        Raises:
+            NotReady: git fails.
+        """
+        with self.lock:
+            if not self.log.entries:
+                look = self.store.look(self._warn)
+                self.log.add(Entry("start", now(), look.tree))
+            return self.log.entries[0].tree
+
+    def note(self, by: Literal["person", "process"]) -> Collection[str]:
+        """Look at the files; log and return the paths that somebody else changed.
+
+        Raises:
+            NotReady: git fails, or the log cannot be written.
+        """
+        with self.lock:
+            self.begin()
+            look = self.store.look(self._warn)
+            others = [path for path in look.changed if not self._is_as_written(path)]
+            if others:
+                self.log.add(Entry(by, now(), look.tree, left=others))
+            return others
+
+    @contextmanager
+    def command(self) -> Iterator[list[str]]:
+        """Log what changes in the block as written by a command that a model chose.
+
+        The value gets the paths at the end of the block.
+        """
+        self.note("person")
+        with self.lock:
+            before = self.store.look(self._warn).tree
+            self.log.add(Entry("running", now(), before))
+        written: list[str] = []
+        try:
+            yield written
+        finally:
+            with self.lock, STOP.hold():
+                written += self.end_command()
+
+    def end_command(self) -> Collection[str]:
+        """Log what a command changed since it began; return the paths.
+
+        Raises:
+            NotReady: git fails, or the log cannot be written.
+        """
+        before = self.log.entries[-1].tree
+        after = self.store.look(self._warn).tree
+        changes = self.store.differences(before, after)
+        old = self.store.versions(change.before for change in changes.values())
+        self.store.put(old.values())  # the user's git may delete its own objects
+        self.log.add(Entry("command", now(), after, changes))
+        self._wrote |= {path: change.after for path, change in changes.items()}
+        return changes.keys()
+
+    def latest_tree(self) -> str:
+        """Return the tree of the last look that the log has."""
+        return next(entry.tree for entry in reversed(self.log.entries) if entry.tree)
+
+    def _is_as_written(self, path: str) -> bool:
+        if path not in self._wrote:
+            return False
+        version, _ = read_version(self.store.tree, path)
+        return _same(self.store.state_of(version), self._wrote[path])
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def apply(
+        self,
+        changes: Sequence[FileChange],
+        shown: Mapping[str, bytes | None] | None = None,
+        *,
+        by: By = "response",
+        over_links: bool = False,
+    ) -> Moved:
+        """Write `changes`, or none of them. What a person changed elsewhere in a file stays.
+
+        `shown` has the files as they were when the writer saw them; others are replaced as they
+        are.
+
+        Raises:
+            Conflict: a person changed a file at the same places; nothing was written.
+            NotReady: a write failed; the files are as they were.
+        """
+        bases = shown or {}
+        choices: dict[str, Choose] = {}
+        for change in changes:
+            base: Base = UNKNOWN
+            if change.path in bases:
+                content = bases[change.path]
+                base = None if content is None else Version(content)
+            target = None if change.content is None else Version(change.content, change.mode)
+            choices[change.path] = partial(self._step, base, target)
+        with self.lock:
+            self.begin()
+            return self._move(choices, by, over_links=over_links)
+
+    def _step(self, base: Base, target: Version | None, current: Version | None) -> Version | None:
+        return three_way(base, current, target, self._merge)
+
+    def _move(
+        self,
+        choices: Mapping[str, Choose],
+        by: By,
+        *,
+        since: int = 0,
+        fallback: Mapping[str, Version | None] | None = None,
+        over_links: bool = True,
+    ) -> Moved:
+        with STOP.hold():
+            moved = move(
+                self.store.tree,
+                self.store.home,
+                choices,
+                fallback=fallback,
+                over_links=over_links,
+                recording=partial(self._recording, by, since),
+            )
+        self._wrote |= {
+            path: self.store.state_of(after) for path, (_, after) in moved.differences.items()
+        }
+        return moved
+
+    @contextmanager
+    def _recording(self, by: By, since: int, moved: Moved) -> Iterator[None]:
+        """Save what the block replaces and writes, and log it; forget the entry if it fails."""
+        if not moved.differences:
+            yield
+            return
+        state_of = self.store.state_of
+        paths: dict[str, Change] = {}
+        self.store.put(version for pair in moved.differences.values() for version in pair)
+        for path, (before, after) in moved.differences.items():
+            left = after
+            if after is not None and after.mode is None and before is not None:
+                left = after._replace(mode=before.mode)
+            paths[path] = Change(state_of(before), state_of(left))
+        self.log.add(Entry(by, now(), paths=paths, since=since, lost=moved.replaced))
+        try:
+            yield
+        except BaseException:
+            self.log.take_back()
+            raise
+
+    # --- moving back ------------------------------------------------------------------------------
+
+    @contextmanager
+    def trial(self, show: Sequence[FileChange] = ()) -> Iterator[Trial]:
+        """Move back what the run writes in the block, unless you `keep` it.
+
+        The changes `show` stand in place during the block. Where a person changed a file at the
+        same places, the file is moved back all the same, and `redo` has it.
+
+        Raises:
+            NotReady: a file cannot be written.
+        """
+        with self.lock:
+            self.begin()
+            number = len(self.log.entries)
+            self.log.add(Entry("trying", now()))
+            trial = Trial()
+            try:
+                if show:
+                    self.apply(show, self._as_written(show), by="shown")
+                yield trial
+            finally:
+                with STOP.hold():
+                    if trial.is_kept:
+                        self.log.add(Entry("kept", now(), since=number))
+                    else:
+                        trial.moved = self.back("trial", since=number)
+
+    def _as_written(self, changes: Sequence[FileChange]) -> dict[str, bytes | None]:
+        """Return the content of files as the run wrote them last, or as they are."""
+        versions = self.store.versions(
+            self._wrote[change.path] for change in changes if change.path in self._wrote
+        )
+        contents: dict[str, bytes | None] = {}
+        for change in changes:
+            if change.path in self._wrote:
+                version = versions[self._wrote[change.path]]
+                contents[change.path] = version and version.content
+        return contents
+
+    def back(
+        self,
+        by: Literal["trial", "undo"],
+        *,
+        since: int = 0,
+        but: Collection[str] = (),
+        only: Collection[str] | None = None,
+        force: bool = True,
+    ) -> Moved:
+        """Move back what the run wrote since the entry `since`, and what nobody moved back yet.
+
+        `only` these paths, and not those of `but`. With `force`, changes of a person that overlap
+        give way.
+
+        Raises:
+            Conflict: without `force`, changes of a person overlap; nothing was written.
+            NotReady: a file cannot be written; nothing was.
+        """
+        links = {
+            path: of_path
+            for path, of_path in links_of(self.log.entries, since=since).items()
+            if (only is None or path in only) and path not in but
+        }
+        first = {path: of_path[0].change.before for path, of_path in links.items()}
+        versions = self.store.versions(first.values())
+        choices = {path: partial(self._undone, of_path) for path, of_path in links.items()}
+        fallback = {path: versions[state] for path, state in first.items()} if force else None
+        self._versions = versions
+        return self._move(choices, by, since=since, fallback=fallback)
+
+    def redo(self, number: int) -> Moved:
+        """Take back the entry `number`, which moved files back.
+
+        Raises:
+            Conflict: files were changed since at the same places; nothing was written.
+            NotReady: a file cannot be written; nothing was.
+        """
+        entry = self.log.entries[number]
+        paths = redoable(entry)
+        choices = {
+            path: partial(self._undone, [Link(number, entry.by, entry.paths[path])])
+            for path in paths
+        }
+        return self._move(choices, "redo", since=number)
+
+    def _undone(self, links: Sequence[Link], current: Version | None) -> Version | None:
+        """Return the version without the changes of `links`.
+
+        Raises:
+            Overlap: changes of a person overlap.
+        """
+        for link in reversed(links):
+            base = self._version(link.change.after, current)
+            target = self._version(link.change.before)
+            current = three_way(base, current, target, self._merge)
+        return current
+
+    def _version(self, state: State | None, present: Version | None = None) -> Version | None:
+        """Return the version of a state; `present` is one that may have its content."""
+        if state is None:
+            return None
+        if _same(self.store.state_of(present), state) and present is not None:
+            mode = None if state.is_link else stat.S_IMODE(state.mode)
+            return present._replace(mode=mode)
+        if state not in self._versions:
+            self._versions |= self.store.versions([state])
+        return self._versions[state]
+
+    # --- what the run did -------------------------------------------------------------------------
+
+    def net(self) -> dict[str, Change]:
+        """Return what the run changed and nobody moved back, without what people changed."""
+        return self.net_of(links_of(self.log.entries))
+
+    def moment(self) -> str:
+        """Return the present moment, for `since`, also of a later run."""
+        self.note("person")
+        return f"{self.log.run}:{len(self.log.entries)}"
+
+    def since(self, moments: Sequence[str]) -> Work:
+        """Return what this run and earlier ones changed, each since a `moment` of it.
+
+        Raises:
+            NotReady: all moments are of runs whose logs are gone.
+        """
+        from code_commit_workspace.store.work import work_since
+
+        with self.lock:
+            return work_since(self.store, moments, self)
+
+    def net_of(self, links: Mapping[str, Sequence[Link]]) -> dict[str, Change]:
+        """Return the change that `links` make together, for each path that differs."""
+        changes = {path: self._net(of_path) for path, of_path in links.items()}
+        return {path: change for path, change in changes.items() if change.before != change.after}
+
+    def _net(self, links: Sequence[Link]) -> Change:
+        first, last = links[0].change, links[-1].change
+        if all(one.change.after == other.change.before for one, other in pairwise(links)):
+            return Change(first.before, last.after)
+        try:
+            before = self._undone(links, self._version(last.after))
+        except Overlap:
+            return Change(first.before, last.after)
+        self.store.put([before])
+        return Change(self.store.state_of(before), last.after)
+
+
+class Trial:
+    """A part of a run whose changes are moved back at its end, unless you `keep` them.
+
+    `moved` says then what was moved back.
+    """
+
+    def __init__(self) -> None:
+        self.is_kept = False
+        self.moved = Moved({})
+
+    def keep(self) -> None:
+        """Keep the changes of the trial."""
+        self.is_kept = True
+
+
+def redoable(entry: Entry) -> Collection[str]:
+    """Return the paths that a redo of `entry` brings back: of a trial, what a person lost."""
+    match entry.by:
+        case "undo":
+            return entry.paths.keys()
+        case "trial":
+            return entry.lost
+    return ()
+
+
+def _same(one: State | None, other: State | None) -> bool:
+    """Return whether two states have the same content and kind."""
+    if one is None or other is None:
+        return one is other
+    return one.blob == other.blob and one.is_link == other.is_link
