@@ -25,6 +25,7 @@ from .interruption import STOP as STOP
 from .interruption import Stop as Stop
 from .keys.redaction import Redactor as Redactor
 from .move.moving import Conflict as Conflict
+from .move.moving import Moved as Moved
 from .process.launch import Process as Process
 from .process.running import RunningProcess as RunningProcess
 from .process.terminal_text import as_on_terminal as as_on_terminal

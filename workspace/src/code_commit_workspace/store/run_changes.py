@@ -23,6 +23,7 @@ from code_commit_workspace.move.three_way import (
 from code_commit_workspace.move.versions import Version, read_version
 from code_commit_workspace.records import Change as FileChange
 from code_commit_workspace.store.log import By, Change, Entry, Link, RunLog, links_of, now
+from code_commit_workspace.store.looks import Look
 from code_commit_workspace.store.objects import State
 from code_commit_workspace.store.store import Store
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 class RunChanges:
     """Changes the files for one run, and logs who wrote what. Hold `lock` while you change files.
 
-    `warn` gets texts for people.
+    `warn` gets texts for people. `latest` is the latest look at the files.
     """
 
     def __init__(self, store: Store, log: RunLog, warn: Callable[[str], object] = str) -> None:
@@ -44,6 +45,7 @@ class RunChanges:
         self._merge: MergeTexts = TextMerger(store.git)
         self._wrote: dict[str, State | None] = {}  # the run itself, last
         self._versions: dict[State | None, Version | None] = {}  # of the latest move back
+        self.latest = Look("", frozenset())
 
     # --- what is there ----------------------------------------------------------------------------
 
@@ -55,7 +57,7 @@ class RunChanges:
         """
         with self.lock:
             if not self.log.entries:
-                look = self.store.look(self._warn)
+                look = self._look()
                 self.log.add(Entry("start", now(), look.tree))
             return self.log.entries[0].tree
 
@@ -67,7 +69,7 @@ class RunChanges:
         """
         with self.lock:
             self.begin()
-            look = self.store.look(self._warn)
+            look = self._look()
             others = [path for path in look.changed if not self._is_as_written(path)]
             if others:
                 self.log.add(Entry(by, now(), look.tree, left=others))
@@ -81,7 +83,7 @@ class RunChanges:
         """
         self.note("person")
         with self.lock:
-            before = self.store.look(self._warn).tree
+            before = self.latest.tree
             self.log.add(Entry("running", now(), before))
         written: list[str] = []
         try:
@@ -97,7 +99,7 @@ class RunChanges:
             NotReady: git fails, or the log cannot be written.
         """
         before = self.log.entries[-1].tree
-        after = self.store.look(self._warn).tree
+        after = self._look().tree
         changes = self.store.differences(before, after)
         old = self.store.versions(change.before for change in changes.values())
         self.store.put(old.values())  # the user's git may delete its own objects
@@ -105,9 +107,9 @@ class RunChanges:
         self._wrote |= {path: change.after for path, change in changes.items()}
         return changes.keys()
 
-    def latest_tree(self) -> str:
-        """Return the tree of the last look that the log has."""
-        return next(entry.tree for entry in reversed(self.log.entries) if entry.tree)
+    def _look(self) -> Look:
+        self.latest = self.store.look(self._warn)
+        return self.latest
 
     def _is_as_written(self, path: str) -> bool:
         if path not in self._wrote:
@@ -303,6 +305,30 @@ class RunChanges:
         return self._versions[state]
 
     # --- what the run did -------------------------------------------------------------------------
+
+    def versions(self, path: str) -> Iterator[bytes | None]:
+        """Yield the contents of a file that the log knows, the latest first."""
+        for entry in reversed(self.log.entries):
+            states: Sequence[State | None] = ()
+            if path in entry.paths:
+                states = (entry.paths[path].after, entry.paths[path].before)
+            elif entry.tree:
+                states = (self.store.state_in(entry.tree, path),)
+            for state in states:
+                version = self._version(state)
+                yield version and version.content
+
+    def originals(self, paths: Collection[str]) -> dict[str, bytes | None]:
+        """Return the content of each of `paths` before the run wrote it; None is no file."""
+        net = self.net()
+        originals: dict[str, bytes | None] = {}
+        for path in paths:
+            if path in net:
+                version = self._version(net[path].before)
+            else:
+                version, _ = read_version(self.store.tree, path)
+            originals[path] = version and version.content
+        return originals
 
     def net(self) -> dict[str, Change]:
         """Return what the run changed and nobody moved back, without what people changed."""

@@ -17,7 +17,7 @@ from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.survey import Write
 from code_commit_workspace.move.versions import Version
 from code_commit_workspace.records import StoreLimits
-from code_commit_workspace.store.green_builds import GreenBuilds
+from code_commit_workspace.store.builds import Builds
 from code_commit_workspace.store.log import Change, Logs
 from code_commit_workspace.store.looks import Look, Looks
 from code_commit_workspace.store.objects import State
@@ -114,8 +114,17 @@ class Store:
 
     def listing(self, tree: str) -> dict[str, State]:
         """Return the states of the files of a tree, by path."""
+        return self._states(tree)
+
+    def state_in(self, tree: str, path: str) -> State | None:
+        """Return the state of the file at `path` in a tree."""
+        return self._states(tree, "--", path).get(path)
+
+    def _states(self, tree: str, *paths: str) -> dict[str, State]:
         states: dict[str, State] = {}
-        output = os.fsdecode(self._repository.run(["ls-tree", "-r", "-z", tree]))
+        output = os.fsdecode(
+            self._repository.run(["ls-tree", "-r", "-z", "--full-tree", tree, *paths])
+        )
         for row in output.split("\0")[:-1]:
             entry, _, path = row.partition("\t")
             mode, _kind, blob = entry.split(" ")
@@ -190,12 +199,17 @@ class Store:
 
         return redo(self, run)
 
-    # --- green builds -----------------------------------------------------------------------------
+    # --- builds -----------------------------------------------------------------------------------
 
     @cached_property
-    def green(self) -> GreenBuilds:
+    def builds(self) -> Builds:
         """The trees on which the build passed last."""
-        return GreenBuilds(self.home)
+        return Builds(self.home)
+
+    def note_build(self, look: Look, *, passed: bool) -> None:
+        """Remember how the build of all files of `look` ended, unless some are too large."""
+        if not self._looks.left_out:
+            self.builds.add(look.tree, passed=passed)
 
     # --- what is kept -----------------------------------------------------------------------------
 
