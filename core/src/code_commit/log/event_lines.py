@@ -126,11 +126,14 @@ def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
-    return [
+    lines = [
         Line(f"{count_of(len(paths), 'file')} {verb}: {join_paths(paths, _SHOWN_PATHS)}")
         for verb in ("written", "deleted")
         if (paths := data.get(verb))
     ]
+    if merged := data.get("merged"):
+        lines.append(Line(f"merged with your changes: {join_paths(merged, _SHOWN_PATHS)}"))
+    return lines
 
 
 def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:

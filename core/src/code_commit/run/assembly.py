@@ -30,7 +30,7 @@ from code_commit.run.named_rule import NamedRule
 from code_commit.run.plugin_settings import plugin_secret, plugin_section
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.ptrace import disable_ptrace
-from code_commit.run.workspace_settings import checkpoint_limits, sandbox_settings
+from code_commit.run.workspace_settings import sandbox_settings, store_limits
 from code_commit_workspace import Redactor, Workspace
 
 _SINKS = "code_commit_log_sinks"
@@ -91,7 +91,7 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[W
         protected=PROTECTED,
         redactor=redactor,
         sandbox=sandbox_settings(settings, keys, variables),
-        checkpoint_limits=lambda: checkpoint_limits(settings),
+        store_limits=lambda: store_limits(settings),
         max_files=settings.max_files,
     )
     stack.enter_context(workspace)

@@ -16,6 +16,7 @@ from code_commit_workspace.store.store import Store
 from code_commit_workspace.words import join_paths
 
 _NAMED = 20  # paths in one message
+_OLD_STORE = "checkpoint.git"  # of 0.2.0, in the state folder
 _AT_ONCE = 500  # paths of one git command
 
 
@@ -45,6 +46,11 @@ def undo(
         NotReady: there is nothing to undo, or changes of people overlap; no file was changed.
     """
     log = _latest(store) if run is None else store.logs.of(run)
+    if log is None and (store.home / _OLD_STORE).exists():
+        raise NotReady(
+            f"{run} is too old to undo: an earlier version of this program made it",
+            hint="restore its files from git",
+        )
     if log is None:
         raise NotReady(f"nothing to undo: {run} changed no files")
     changes = RunChanges(store, log)
