@@ -165,7 +165,7 @@ class Candidates:
         if not (attempt.is_built and attempt.applied):
             return True
         try:
-            candidate.attempts.apply_again(attempt.changes)
+            candidate.attempts.apply_again(attempt)
         except ResponseRefused as refused:
             candidate.attempt = Attempt(attempt.number, attempt.response, refused=refused)
             return False
