@@ -23,7 +23,7 @@ _PUBLIC = {
     ),
     "git": ("Git", "GitError", "NoRepository"),
     "git.committing": ("NextCommit", "StatusEntry"),
-    "interruption": ("STOP", "Stop"),
+    "stop": ("STOP", "Stop"),
     "guard.private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
     "process.running": ("RunningProcess",),

@@ -24,8 +24,6 @@ from .git.committing import NextCommit as NextCommit
 from .git.committing import StatusEntry as StatusEntry
 from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
-from .interruption import STOP as STOP
-from .interruption import Stop as Stop
 from .keys.redaction import Redactor as Redactor
 from .process.launch import Process as Process
 from .process.running import RunningProcess as RunningProcess
@@ -38,6 +36,8 @@ from .records import Protected as Protected
 from .records import Refusal as Refusal
 from .records import SandboxSettings as SandboxSettings
 from .records import Tree as Tree
+from .stop import STOP as STOP
+from .stop import Stop as Stop
 from .workspace import Workspace as Workspace
 
 __version__: str

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from code_commit_workspace.checkpoint import Writers
-from code_commit_workspace.interruption import STOP
+from code_commit_workspace.stop import STOP
 
 if TYPE_CHECKING:
     from code_commit_workspace.checkpoint.undo import PutBack

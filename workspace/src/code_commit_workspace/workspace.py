@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.records import CheckpointLimits, Protected, SandboxSettings
+from code_commit_workspace.stop import STOP
 from code_commit_workspace.transaction.home import CHECKPOINTS, make_state_folder
 from code_commit_workspace.transaction.lock import ProjectLock
 from code_commit_workspace.transaction.recover import recover

@@ -15,7 +15,7 @@ from code_commit_workspace.checkpoint.visible import Statuses, statuses
 from code_commit_workspace.checkpoint.writers import State
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.interruption import STOP
+from code_commit_workspace.stop import STOP
 from code_commit_workspace.transaction.apply import replace
 from code_commit_workspace.transaction.survey import Write
 

@@ -24,7 +24,7 @@ from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.git.control_files import ControlFiles
 from code_commit_workspace.git.layout import GitError
 from code_commit_workspace.git.slow_rules import slow_rule
-from code_commit_workspace.interruption import STOP
+from code_commit_workspace.stop import STOP
 from code_commit_workspace.words import describe_ending
 
 # Seconds.

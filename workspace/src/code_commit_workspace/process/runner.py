@@ -22,7 +22,6 @@ from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.path_kinds import is_folder
 from code_commit_workspace.files.programs import require_program
 from code_commit_workspace.git.control_files import ControlFiles, require_plain
-from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.checked_files import FindIgnored
@@ -34,6 +33,7 @@ from code_commit_workspace.process.proxy_variables import is_proxy, without_pass
 from code_commit_workspace.process.sandbox.sandbox import Sandbox
 from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.records import ProcessResult, SandboxSettings
+from code_commit_workspace.stop import STOP
 from code_commit_workspace.words import describe_ending
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import Self
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.path_kinds import exists, is_folder
-from code_commit_workspace.interruption import STOP
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.under_way import UnderWay
+from code_commit_workspace.stop import STOP
 
 
 def start(
