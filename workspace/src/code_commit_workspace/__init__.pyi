@@ -36,6 +36,7 @@ from .records import Protected as Protected
 from .records import Refusal as Refusal
 from .records import SandboxSettings as SandboxSettings
 from .records import Tree as Tree
+from .scope import Scope as Scope
 from .stop import STOP as STOP
 from .stop import Stop as Stop
 from .workspace import Workspace as Workspace

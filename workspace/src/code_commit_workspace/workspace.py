@@ -22,6 +22,7 @@ from code_commit_workspace.errors import ChangeSetRefused, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.records import CheckpointLimits, Protected, SandboxSettings
+from code_commit_workspace.scope import Scope
 from code_commit_workspace.stop import STOP
 from code_commit_workspace.transaction.home import CHECKPOINTS, make_state_folder
 from code_commit_workspace.transaction.lock import ProjectLock
@@ -54,8 +55,8 @@ class Workspace:
 
     `git` runs git, `redactor` hides keys, `state_folder` keeps state between runs. `project` opens
     files and folders through handles, so that no link is followed. `recovered` describes what was
-    rolled back after an interrupted run; None if nothing was. `started` are the processes of
-    `start_process`.
+    rolled back after an interrupted run; None if nothing was. `scope` ends the processes: when it
+    is over, none starts. `started` is whether `start_process` started one.
     """
 
     root: Path
@@ -71,9 +72,10 @@ class Workspace:
     checkpoint_limits: Callable[[], CheckpointLimits]
     max_files: int
     recovered: str | None
+    scope: Scope
     _lock: ProjectLock | None
     _stack: ExitStack
-    started: list[RunningProcess] = field(default_factory=list)
+    started: bool = False
     _warnings: set[str] = field(default_factory=set)
 
     @classmethod
@@ -156,6 +158,7 @@ class Workspace:
                 checkpoint_limits=checkpoint_limits,
                 max_files=max_files,
                 recovered=recovered,
+                scope=stack.enter_context(STOP.child()),
                 _lock=lock,
                 _stack=stack.pop_all(),
             )
@@ -169,8 +172,8 @@ class Workspace:
     def close(self) -> None:
         """End running processes, release the lock, and close the folder."""
         with STOP.hold(), self._stack:  # releases the lock even if a process cannot be ended
-            self.end_processes()
-            if self.wait_until_over(_ENDS_WITHIN) and "_runner" in self.__dict__:
+            self.scope.end()
+            if self.scope.wait_until_over(_ENDS_WITHIN) and "_runner" in self.__dict__:
                 self._runner.remove_private_folders()
 
     def name_run(self, run: str) -> None:
@@ -348,6 +351,7 @@ class Workspace:
         return ProcessRunner(
             self.root,
             self.sandbox,
+            scope=self.scope,
             redactor=self.redactor,
             state_folder=str(self.state_folder.relative_to(self.root)),
             build_script=self.build_script,
@@ -447,24 +451,8 @@ class Workspace:
             Interrupted: the workspace was closed.
         """
         process = self._runner.start(argv, env=env or {}, isolation_required=isolation_required)
-        self.started.append(process)
+        self.started = True
         return process
-
-    def end_processes(self) -> None:
-        """End the running processes and start no new ones. Any thread may call this."""
-        if "_runner" in self.__dict__:
-            self._runner.close()
-
-    def wait_until_over(self, seconds: float) -> bool:
-        """After `end_processes`, wait until no process is running.
-
-        Return False if that takes longer than so many seconds.
-        """
-        for process in self.started:
-            process.close()
-        if "_runner" not in self.__dict__:
-            return True
-        return self._runner.wait_until_over(seconds)
 
     # --- state ------------------------------------------------------------------------------------
 
