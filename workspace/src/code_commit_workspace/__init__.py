@@ -26,7 +26,6 @@ _PUBLIC = {
     ),
     "git": ("Git", "GitError", "NoRepository"),
     "git.committing": ("NextCommit", "StatusEntry"),
-    "interruption": ("STOP", "Stop"),
     "guard.private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
     "process.running": ("RunningProcess",),
@@ -49,6 +48,8 @@ _PUBLIC = {
     "files.tree_removal": ("remove_tree",),
     "files.way_of_path": ("replaceable_places",),
     "files.whole_file": ("create_file", "replace_file"),
+    "scope": ("Scope",),
+    "stop": ("STOP", "Stop"),
     "workspace": ("Workspace",),
 }
 # Old names, with the new one and the first version without the old one, which is the next minor.

@@ -21,8 +21,6 @@ from .git.committing import NextCommit as NextCommit
 from .git.committing import StatusEntry as StatusEntry
 from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
-from .interruption import STOP as STOP
-from .interruption import Stop as Stop
 from .keys.redaction import Redactor as Redactor
 from .move.moving import Conflict as Conflict
 from .move.moving import Moved as Moved
@@ -37,6 +35,9 @@ from .records import Refusal as Refusal
 from .records import SandboxSettings as SandboxSettings
 from .records import StoreLimits as StoreLimits
 from .records import Tree as Tree
+from .scope import Scope as Scope
+from .stop import STOP as STOP
+from .stop import Stop as Stop
 from .store.run_changes import RunChanges as RunChanges
 from .store.store import Store as Store
 from .store.undo import Undone as Undone

@@ -10,7 +10,7 @@ import pytest
 
 from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.interruption import STOP
+from code_commit_workspace.stop import STOP
 
 RUN = "2025-01-02-03-04-05-committing-code"
 

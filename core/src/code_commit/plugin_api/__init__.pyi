@@ -38,6 +38,7 @@ from .errors import LimitReached as LimitReached
 from .errors import NotReady as NotReady
 from .errors import ProviderFailed as ProviderFailed
 from .errors import ResponseRefused as ResponseRefused
+from .errors import Scope as Scope
 from .errors import Stop as Stop
 from .errors import UsageError as UsageError
 from .errors import exit_code_of as exit_code_of

@@ -146,11 +146,8 @@ class ProjectRun:
     @contextmanager
     def calls_at_once(self) -> Iterator[ConcurrentCalls]:
         """Make several calls at once; cancel those under way at the end of the block."""
-        calls = ConcurrentCalls(self.log)
-        try:
-            yield calls
-        finally:
-            calls.cancel()
+        with self.models.scope.child() as scope:
+            yield ConcurrentCalls(self.log, scope)
 
     def settings_of(self, plugin: str) -> Any:
         """Return the validated section of another plugin, or None if it is not loaded."""
@@ -401,18 +398,6 @@ class ProjectRun:
         return items
 
     # --- for the session --------------------------------------------------------------------
-
-    def end_calls_and_processes(self) -> None:
-        """End running calls and processes, and start no new ones. Any thread may call this."""
-        self.models.close()
-        self.workspace.end_processes()
-
-    def wait_until_over(self) -> None:
-        """Wait up to 2 s until threads have logged the end of their calls and processes."""
-        for _ in range(100):  # counted: a machine that stands still costs one of them
-            if not self.models.log.running and self.workspace.wait_until_over(0):
-                return
-            time.sleep(0.02)
 
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run for log sinks."""

@@ -51,6 +51,7 @@ _REDO = "`code-commit redo` brings the changes back"
 _COMMIT = "--commit"  # the flag of workflows that can commit
 _SHOWN_FILES = 20
 _HANGS_SECONDS = 60.0  # without progress, after which the log names the plugin
+_LATE_SECONDS = 2.0  # for other threads, when the run ends
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after a signal
 
 
@@ -122,7 +123,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                 log.add_warning(workspace.recovered)
             run = assemble_run(plan, registry, workspace, keys, log, services)
             require_models(run)
-            with _clean_up(run, state, stack), STOP.calling(run.end_calls_and_processes):
+            with _clean_up(run, state, stack):
                 with running(f"the workflow {plan.workflow.name}", plan.plugin.distribution):
                     value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(
@@ -402,14 +403,15 @@ def _clean_up(run: ProjectRun, state: _RunState, stack: ExitStack) -> Iterator[N
     signal ends a step: the workflow has decided.
     """
     state.run = run
+    workspace = run.workspace
     interactive = run.plan.workflow.interactive
     with state.keep_error():
         yield
     stack.enter_context(STOP.hold())
     with state.keep_error():
-        run.end_calls_and_processes()
-    with state.keep_error():
-        run.wait_until_over()
+        workspace.scope.end()
+        # Other threads log the ends of their calls and processes.
+        workspace.scope.wait_until_over(_LATE_SECONDS)
     with state.keep_error():
         # An interactive run keeps its files: the user may continue it later.
         if run.plan.settings.on_failure == "restore" and not interactive and not state.reached:

@@ -10,7 +10,6 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from code_commit_workspace.interruption import STOP
 from code_commit_workspace.move.moving import Choose, Moved, move
 from code_commit_workspace.move.three_way import (
     UNKNOWN,
@@ -22,6 +21,7 @@ from code_commit_workspace.move.three_way import (
 )
 from code_commit_workspace.move.versions import Version, read_version
 from code_commit_workspace.records import Change as FileChange
+from code_commit_workspace.stop import STOP
 from code_commit_workspace.store.log import By, Change, Entry, Link, RunLog, links_of, now
 from code_commit_workspace.store.looks import Look
 from code_commit_workspace.store.objects import State
