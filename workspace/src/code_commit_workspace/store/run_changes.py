@@ -10,6 +10,7 @@ from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
+from code_commit_workspace.files.path_kinds import lexists
 from code_commit_workspace.move.moving import Choose, Moved, move
 from code_commit_workspace.move.three_way import (
     UNKNOWN,
@@ -329,6 +330,14 @@ class RunChanges:
                 version, _ = read_version(self.store.tree, path)
             originals[path] = version and version.content
         return originals
+
+    def left(self) -> tuple[str, ...]:
+        """Return the paths that changed while processes ran, that nobody undoes, and that exist."""
+        entries = self.log.entries
+        written = {path for entry in entries for path in entry.paths}
+        paths = {path for entry in entries if entry.by == "process" for path in entry.left}
+        root = self.store.tree.root
+        return tuple(sorted(path for path in paths - written if lexists(root / path)))
 
     def net(self) -> dict[str, Change]:
         """Return what the run changed and nobody moved back, without what people changed."""

@@ -77,7 +77,7 @@ def undo(
         tuple(sorted(moved.differences)),
         merged=tuple(sorted(merged)),
         replaced=tuple(sorted(moved.replaced)),
-        left=tuple(sorted(_left(store, log.entries, links.keys()))),
+        left=changes.left(),
     )
 
 
@@ -198,12 +198,6 @@ def _latest_undo(store: Store, run: str | None) -> tuple[RunLog, int]:
         whose = f" of the run {run}" if run else ""
         raise NotReady(f"no undo{whose} can be taken back, so there is nothing to redo")
     return latest[1:]
-
-
-def _left(store: Store, entries: Sequence[Entry], written: Collection[str]) -> set[str]:
-    """Return the paths that changed while processes ran, and that are there."""
-    paths = {path for entry in entries if entry.by == "process" for path in entry.left}
-    return {path for path in paths.difference(written) if os.path.lexists(store.tree.root / path)}
 
 
 def _below(changed: Collection[str], paths: Sequence[str], run: str) -> Collection[str]:
