@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,19 +21,23 @@ _LARGEST = 64 * 1024  # bytes; a hostile build may have written the file
 class GreenBuilds:
     """The ids of the last 20 trees with a green build, in the state folder `home`.
 
-    Only builds that could be skipped depend on it, so a file that cannot be read or written is no
-    error.
+    A tree says nothing about files that are too large to be kept: unless `is_complete`, none is
+    green. Only builds that could be skipped depend on it, so a file that cannot be read or written
+    is no error.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, is_complete: Callable[[], bool]) -> None:
         self._home = home
+        self._is_complete = is_complete
 
     def __contains__(self, tree: str) -> bool:
         """Return whether the build of `tree` was green."""
-        return tree in self._read()
+        return self._is_complete() and tree in self._read()
 
     def add(self, tree: str) -> None:
         """Remember that the build of `tree` is green."""
+        if not self._is_complete():
+            return
         trees = [green for green in self._read() if green != tree]
         trees.append(tree)
         with suppress(OSError, NotReady):
