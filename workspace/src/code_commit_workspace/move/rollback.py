@@ -55,7 +55,8 @@ def roll_back(
             raise NotReady(
                 "an earlier change was interrupted, and these paths cannot be restored: "
                 f"{join_paths(rollback.failures, _NAMED)}",
-                hint="fix the cause, then run again; all other files are restored",
+                hint="create missing folders, or fix the cause, then run again; all other files "
+                "are restored",
             )
         step("flush")
         files = [entry.path for entry in plan.files]
@@ -213,7 +214,7 @@ class _Rollback:
         """Return whether the folder of `path` exists. It may be missing if the plan explains that.
 
         Raises:
-            _ChangedSinceError: with `strict`, it is missing or not a folder, and the plan does not
+            OSError: with `strict`, it is missing or not a folder, and the plan does not
                 explain it. Another program may have moved it, with our files in it.
         """
         parts = path.split("/")
@@ -228,9 +229,10 @@ class _Rollback:
 
     def _require_explained(self, folder: str, *, missing: bool) -> None:
         """Raise if the plan does not explain that a folder is missing or not a folder."""
-        explanations = self._made if missing else self._old_paths
-        if folder not in explanations:
-            raise _ChangedSinceError
+        if missing and folder not in self._made:
+            raise FileNotFoundError(errno.ENOENT, f"the folder {folder} is gone")
+        if not missing and folder not in self._old_paths:
+            raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no longer a folder")
 
     def _unmake(self, path: str) -> None:
         if not self._folder_exists(path, strict=True):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from code_commit_workspace.files.open_flags import NEW_FILE
+from code_commit_workspace.files.path_kinds import lexists
 from code_commit_workspace.move.disk import FEW, flush_file_system
 from code_commit_workspace.move.versions import Version
 
@@ -119,7 +120,7 @@ class Objects:
         """Write an object below a name for now, and return its path; None if it is there."""
         name = self.id_of(content, kind)
         path = self._folder / name[:2] / name[2:]
-        if path.exists():
+        if lexists(path):
             return None
         path.parent.mkdir(mode=0o700, exist_ok=True)
         new = path.with_name(f"{_NEW}{path.name}")
