@@ -161,7 +161,12 @@ class Looks:
         flush = _FLUSH_ONE_BY_ONE if len(changed) <= _FEW else ()
         prefix = self._repository.prefix
         below = [f"--prefix={prefix}"] if prefix else []
-        return self._repository.run([*flush, "write-tree", *below]).decode().strip()
+        try:
+            return self._repository.run([*flush, "write-tree", *below]).decode().strip()
+        except GitError:
+            if self._repository.run(["ls-files", "-z"]):
+                raise
+            return self._repository.objects.put_tree({})  # no files below the prefix
 
     def _warn_of(self, left_out: Mapping[str, int], warn: Callable[[str], object]) -> None:
         """Warn of files that are too large, once of each."""

@@ -42,7 +42,7 @@ _CONFIG = """\
 	logallrefupdates = false
 	attributesfile = /dev/null
 	compression = 1
-	bigfilethreshold = 1t
+	bigfilethreshold = 1024g
 	fsync = committed
 	fsyncmethod = batch
 [gc]

@@ -136,7 +136,7 @@ class Store:
         """Return what differs between two trees, by path."""
         if old == new:
             return {}
-        output = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", old, new])
+        output = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", old, new, "--"])
         fields = os.fsdecode(output).split("\0")
         differences: dict[str, Change] = {}
         for entry, path in zip(fields[::2], fields[1::2], strict=False):
