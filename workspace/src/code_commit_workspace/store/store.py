@@ -125,7 +125,7 @@ class Store:
     def listing(self, tree: str) -> dict[str, State]:
         """Return the states of the files of a tree, by path."""
         states: dict[str, State] = {}
-        output = os.fsdecode(self._repository.run(["ls-tree", "-r", "-z", tree]))
+        output = os.fsdecode(self._repository.run(["ls-tree", "-r", "-z", "--full-tree", tree]))
         for row in output.split("\0")[:-1]:
             entry, _, path = row.partition("\t")
             mode, _kind, blob = entry.split(" ")
