@@ -86,7 +86,7 @@ class Changes:
         """Remember how the build of the present files ended, which the last look has."""
         if build.tampered or build.exit_code is None:
             return
-        self._workspace.store.note_build(self.files.latest, passed=build.passed)
+        self._workspace.store.builds.add(self.files.latest.tree, passed=build.passed)
 
     @contextmanager
     def trial(self, show: Mapping[str, bytes | None]) -> Iterator[Trial]:
