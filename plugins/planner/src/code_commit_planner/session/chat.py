@@ -75,7 +75,7 @@ def chat(run: Run) -> Result:
 
 @dataclass(slots=True)
 class _Session:
-    """A chat with its number of turns. The first one began at the checkpoint `begun`.
+    """A chat with its number of turns. The first one began at the moment `begun`.
 
     `transcript` has the conversation so far, unless it is None.
     """
@@ -111,7 +111,7 @@ class _Session:
             QuitAtError: the person quit.
         """
         run = self.run
-        self.begun = self.begun or run.checkpoint()
+        self.begun = self.begun or run.moment()
         while True:
             try:
                 return work(
