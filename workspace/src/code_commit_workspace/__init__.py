@@ -13,7 +13,7 @@ import importlib
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type
 # checkers.
 _PUBLIC = {
-    "move.moving": ("Conflict", "Moved"),
+    "move.moving": ("Moved",),
     "store.run_changes": ("RunChanges",),
     "store.store": ("Store",),
     "store.undo": ("Undone",),
@@ -21,6 +21,7 @@ _PUBLIC = {
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",
+        "Conflict",
         "Interrupted",
         "NotReady",
     ),

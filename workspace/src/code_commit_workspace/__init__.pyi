@@ -1,6 +1,7 @@
 # What this package offers, one name a line. `__init__.py` imports each on first use.
 from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
+from .errors import Conflict as Conflict
 from .errors import Interrupted as Interrupted
 from .errors import NotReady as NotReady
 from .files.programs import find_program as find_program
@@ -22,7 +23,6 @@ from .git.committing import StatusEntry as StatusEntry
 from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
 from .keys.redaction import Redactor as Redactor
-from .move.moving import Conflict as Conflict
 from .move.moving import Moved as Moved
 from .process.launch import Process as Process
 from .process.running import RunningProcess as RunningProcess

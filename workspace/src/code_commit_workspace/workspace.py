@@ -419,10 +419,12 @@ class Workspace:
         stdin: bytes = b"",
         env: Mapping[str, str] = MappingProxyType({}),
         isolation_required: bool = False,
+        scope: Scope | None = None,
     ) -> ProcessResult:
         """Run `argv` in the root until it ends or `timeout` seconds pass.
 
-        `env` is added to its environment. Nothing that it started keeps running.
+        `env` is added to its environment. Nothing that it started keeps running. The end of
+        `scope`, by default that of the workspace, ends it.
 
         Raises:
             NotReady: the root is gone, or isolation is required but does not work here.
@@ -436,6 +438,7 @@ class Workspace:
             stdin=stdin,
             env=env,
             isolation_required=isolation_required,
+            scope=scope,
         )
 
     def start_process(

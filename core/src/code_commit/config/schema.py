@@ -51,6 +51,11 @@ class BuildSettings(_Table):
         description="Bytes of the output of a process that a workflow gets; of longer output, "
         "the head and the tail.",
     )
+    baseline: Literal["while-waiting", "before", "never"] = Field(
+        default="while-waiting",
+        description="Build the files from before the run, unless they are known to be green: while "
+        "the first call is out, or before it, which a red build prevents; or never.",
+    )
 
 
 class SandboxTable(_Table):

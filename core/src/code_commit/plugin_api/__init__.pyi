@@ -32,6 +32,7 @@ from .definitions import ProviderDefinition as ProviderDefinition
 from .definitions import WorkflowDefinition as WorkflowDefinition
 from .errors import STOP as STOP
 from .errors import CodeCommitError as CodeCommitError
+from .errors import Conflict as Conflict
 from .errors import ExitCode as ExitCode
 from .errors import Interrupted as Interrupted
 from .errors import LimitReached as LimitReached

@@ -21,6 +21,7 @@ from code_commit_workspace import (
     STOP,
     ChangeSetRefused,
     CodeCommitError,
+    Conflict,
     Interrupted,
     NotReady,
     Scope,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:  # every command imports this module
 _MOST_CAUSES = 50
 
 # Of the workspace.
-__all__ = ["STOP", "CodeCommitError", "Interrupted", "NotReady", "Scope", "Stop"]
+__all__ = ["STOP", "CodeCommitError", "Conflict", "Interrupted", "NotReady", "Scope", "Stop"]
 
 
 class ExitCode(IntEnum):

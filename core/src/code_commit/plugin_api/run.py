@@ -320,11 +320,11 @@ class Run(Protocol):
 
     def apply(
         self, changes: Sequence[Change], *, shown: Mapping[str, bytes | None] | None = None
-    ) -> None:
+    ) -> Collection[str]:
         """Check `changes` again, then apply all of them or none.
 
         `shown` has files as the writer of the changes saw them: what a person changed elsewhere in
-        them since then stays. Other files are replaced as they are.
+        them since then stays. Return the paths of these. Other files are replaced as they are.
 
         Raises:
             Conflict: a person changed a file of `shown` at the same places; nothing was applied.
@@ -354,6 +354,21 @@ class Run(Protocol):
         `label` names the log in the run folder, after the number of the last model call.
         `environment` is added to the variables of the build.
         """
+
+    def baseline(self) -> AbstractContextManager[None]:
+        """Return a context manager for the wait for the first call of a run.
+
+        During its block, `build.sh` runs on the untouched files, unless they are known to be green
+        or the setting `build.baseline` says otherwise. The end of the block ends the build. Further
+        ones do nothing.
+
+        Raises:
+            NotReady: the build is red, and the setting is `before`.
+        """
+
+    @property
+    def baseline_build(self) -> ProcessResult | None:
+        """The build of the files from before the run; None if it was not made or has not ended."""
 
     def accept(self, submission: Submission) -> Verdict:
         """Ask the acceptance checks of plugins whether a change stands, after a green build.

@@ -23,6 +23,8 @@ from code_commit.plugin_api.run_files import find_run
 from code_commit.plugin_api.running_code import host_works
 from code_commit.plugins.host import PluginHost
 from code_commit.run.acceptance import Checks, accept
+from code_commit.run.baseline import LABEL as BASELINE
+from code_commit.run.baseline import Baseline
 from code_commit.run.changes import Changes
 from code_commit.run.reply_printer import ReplyPrinter
 from code_commit.terminal.answer_history import AnswerHistory
@@ -36,9 +38,11 @@ from code_commit_workspace import (
     PathRule,
     ProcessResult,
     Refusal,
+    Scope,
     Tree,
     Workspace,
 )
+from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.words import printable
 
 if TYPE_CHECKING:
@@ -94,6 +98,7 @@ class ProjectRun:
         self.span = self.log.span
         self.redacted = self.log.redactor.text
         self.changes = Changes(self.workspace, self.log)
+        self._baseline = Baseline(self)
 
     def after(self, plugin: Plugin) -> ProjectRun:
         """Return the finished run for `after_run` of `plugin`, read-only and with its settings."""
@@ -165,8 +170,8 @@ class ProjectRun:
     @host_works()
     def apply(
         self, changes: Sequence[Change], *, shown: Mapping[str, bytes | None] | None = None
-    ) -> None:
-        """Check `changes` again, then write all of them or none.
+    ) -> Collection[str]:
+        """Check `changes` again, then write all of them or none; return the merged paths.
 
         Raises:
             ResponseRefused: a path is not allowed.
@@ -180,7 +185,7 @@ class ProjectRun:
                 moved = self.workspace.apply(changes, self.rules, run=files, shown=shown)
             except ChangeSetRefused as error:
                 raise ResponseRefused(error.message) from error
-            self._report_applied(changes, moved)
+            return self._report_applied(changes, moved)
 
     def build(
         self,
@@ -190,13 +195,40 @@ class ProjectRun:
     ) -> ProcessResult:
         """Run `build.sh`, and log what it changed."""
         self.last_build = None
+        name = numbered(self.models.log.last_number, f"{label}.txt")
+        self.last_build = self._build(name, environment=environment)
+        return self.last_build
+
+    def baseline(self) -> AbstractContextManager[None]:
+        """Build the untouched files while the block waits for the first call."""
+        self._require_writes()
+        return self._baseline.while_waiting()
+
+    @property
+    def baseline_build(self) -> ProcessResult | None:
+        """The build of the files from before the run; None if it is not known to be red."""
+        return self._baseline.build
+
+    def build_baseline(self, scope: Scope | None) -> ProcessResult:
+        """Build the untouched files; the end of `scope` ends the build."""
+        return self._build(f"{BASELINE}.txt", scope=scope)
+
+    def _build(
+        self,
+        name: str,
+        *,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        scope: Scope | None = None,
+    ) -> ProcessResult:
+        if self.writes:
+            self.changes.files.begin()
         build = self._process(
             self.build_command(),
-            f"{label}.txt",
+            name,
             timeout=self.build_timeout,
             environment=environment,
+            scope=scope,
         )
-        self.last_build = build
         if self.writes:
             has_changed_files = self.changes.look_after_process()
             if not (has_changed_files or environment):
@@ -252,9 +284,8 @@ class ProjectRun:
         """
         written = self.changes.command() if self.writes else nullcontext()
         with written:
-            return self._process(
-                argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True
-            )
+            name = numbered(self.models.log.last_number, f"{label}.txt")
+            return self._process(argv, name, timeout=timeout, stdin=stdin, isolation_required=True)
 
     @contextmanager
     def limit_writes(self, paths: Sequence[str]) -> Iterator[Collection[str]]:
@@ -404,8 +435,8 @@ class ProjectRun:
         if self.keeps_diffs:
             self._keep_diff("all-changes.diff", self.changes.diff())
 
-    def _report_applied(self, changes: Sequence[Change], moved: Moved) -> None:
-        """Log the applied changes, and name the files in which a person's changes stay."""
+    def _report_applied(self, changes: Sequence[Change], moved: Moved) -> Collection[str]:
+        """Log the applied changes; return the files in which a person's changes stay, too."""
         contents = {change.path: change.content for change in changes}
         written = tuple(path for path, content in contents.items() if content is not None)
         deleted = tuple(path for path in moved.differences if contents[path] is None)
@@ -421,6 +452,7 @@ class ProjectRun:
         self.emit(events.ChangesApplied(written, deleted, diff=diff, merged=merged))
         for text in self.workspace.executed(written):
             self.log.add_warning(text)
+        return merged
 
     def _tree_lock(self) -> AbstractContextManager[object]:
         """Return the lock of the files; a workflow that does not write needs none."""
@@ -451,9 +483,10 @@ class ProjectRun:
         stdin: bytes = b"",
         environment: Mapping[str, str] = MappingProxyType({}),
         isolation_required: bool = False,
+        scope: Scope | None = None,
     ) -> ProcessResult:
-        """Run a process, and log it."""
-        log = self.folder / self.log.reserve(numbered(self.models.log.last_number, name))
+        """Run a process, and log it. The end of `scope` ends it."""
+        log = self.folder / self.log.reserve(name)
         sandbox = self.workspace.sandbox_in_use
         if warning := self.workspace.sandbox_warning():
             self.log.add_warning(warning)
@@ -464,14 +497,22 @@ class ProjectRun:
             self.emit(events.ProcessStarted(tuple(argv), sandbox, log=log.name))
             started = time.monotonic()
             self.changes.expect_more()
-            result = self.workspace.run_command(
-                argv,
-                log=log,
-                timeout=timeout,
-                stdin=stdin,
-                env=environment,
-                isolation_required=isolation_required,
-            )
+            ending = ""
+            try:
+                result = self.workspace.run_command(
+                    argv,
+                    log=log,
+                    timeout=timeout,
+                    stdin=stdin,
+                    env=environment,
+                    isolation_required=isolation_required,
+                    scope=scope,
+                )
+            except Interrupted:
+                if scope is None or STOP.is_set:
+                    raise
+                result = ProcessResult(None, b"", log)
+                ending = "was ended, because the answer came first"
             seconds = round(time.monotonic() - started, 3)
             last_lines = ""
             if is_build(argv) and not result.passed:
@@ -485,7 +526,7 @@ class ProjectRun:
                     tampered=result.tampered,
                     log=log.name,
                     last_lines=last_lines,
-                    ending=result.ending,
+                    ending=ending or result.ending,
                 )
             )
             if result.advice:

@@ -51,11 +51,17 @@ class Attempts:
         """
         following: Prompt | None = prompt
         while following:
-            complete = partial(self.model.complete, following.request, **self._options(following))
+            complete = partial(self._complete, following)
             following = self.read(following, attempt, complete)
         if not (attempt.refused or self._run.options.dry_run):
             self.build(attempt)
         return attempt
+
+    def _complete(self, prompt: Prompt) -> Completion:
+        if self._run.options.dry_run:
+            return self.model.complete(prompt.request, **self._options(prompt))
+        with self._run.baseline():
+            return self.model.complete(prompt.request, **self._options(prompt))
 
     def start(self, prompt: Prompt, calls: CallsAtOnce) -> int:
         """Ask as one of several calls, and return the number of the call."""

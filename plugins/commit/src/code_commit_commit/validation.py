@@ -96,11 +96,11 @@ def read_changes(
         raise _refused(refusals, run)
     allowed = run.settings.unseen_file == "allow"
     _require_seen(different, run, seen, refusals, allowed=allowed)
-    read = {change.path: change.content for change in tree.unchanged()}
-    bases, stale = seen.bases(change.path for change in different if change.path not in read)
+    paths = [change.path for change in different if change.path not in tree.files]
+    bases, stale = seen.bases(paths)
     if stale:
         raise changed_by_somebody(stale, run, seen)
-    return changes, bases | read
+    return changes, bases | tree.files
 
 
 def _require_allowed_reads(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:

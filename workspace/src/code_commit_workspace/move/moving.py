@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
-from code_commit_workspace.errors import NotReady
+from code_commit_workspace.errors import Conflict
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move.apply import ChangedMeanwhile, replace
 from code_commit_workspace.move.disk import Step, no_step
 from code_commit_workspace.move.survey import Write
 from code_commit_workspace.move.three_way import Overlap
 from code_commit_workspace.move.versions import Version, read_version
-from code_commit_workspace.words import join_paths
 
 _TRIES = 10  # somebody may save a file at the very moment of a move
-_NAMED = 20  # paths in one message
 
 Choose = Callable[[Version | None], Version | None]
 """Takes what is at a path, and returns what to write there. Raises `Overlap`."""
@@ -34,16 +32,6 @@ class Moved(NamedTuple):
 
     differences: Mapping[str, Difference]
     replaced: frozenset[str] = frozenset()
-
-
-class Conflict(NotReady):
-    """Changes of a person overlap with those of a move; nothing was written. `paths` names them."""
-
-    def __init__(self, paths: Collection[str]) -> None:
-        self.paths = tuple(sorted(paths))
-        super().__init__(
-            f"changed by somebody else at the same places: {join_paths(self.paths, _NAMED)}"
-        )
 
 
 def move(

@@ -223,6 +223,7 @@ class ProcessRunner:
         stdin: bytes = b"",
         env: Mapping[str, str] = MappingProxyType({}),
         isolation_required: bool = False,
+        scope: Scope | None = None,
     ) -> ProcessResult:
         """Run `argv` in the project until it ends or `timeout` seconds pass.
 
@@ -239,7 +240,7 @@ class ProcessRunner:
         ready = self._get_ready(argv, env, isolation_required=isolation_required)
         with self._log(log, argv, isolated=ready.wrapper is not None) as record:
             try:
-                ending = self._run(ready, stdin, timeout, record)
+                ending = self._run(ready, stdin, timeout, record, scope or self._scope)
             except BaseException as error:
                 with suppress(OSError):
                     record.end(f"interrupted ({type(error).__name__})")
@@ -297,7 +298,14 @@ class ProcessRunner:
         """Remove the temporary folders of the sandbox. Call it when no process is running."""
         self._sandbox.close()
 
-    def _run(self, ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
+    def _run(
+        self,
+        ready: _Ready,
+        stdin: bytes,
+        timeout: float,
+        record: ProcessLog,
+        scope: Scope,
+    ) -> _Ending:
         with ExitStack() as ends:
             try:
                 process = Process(
@@ -311,12 +319,12 @@ class ProcessRunner:
             except (OSError, ValueError) as error:  # the command is too long, or holds NUL
                 return _Ending(_NOT_EXECUTABLE, trouble=f"{ready.argv[0]}: {error}")
             ends.enter_context(process)
-            ends.enter_context(self._scope.child(process.kill))
+            ends.enter_context(scope.child(process.kill))
             ends.callback(_drain, process, record)
             ends.callback(process.end)
             killed = _attend(process, record, timeout)
         STOP.check()
-        if self._scope.is_over:
+        if scope.is_over:
             raise Interrupted("the process was stopped")
         if process.exit_code is None and killed:
             return _Ending(None, time_limit=timeout, trouble=process.trouble)

@@ -7,8 +7,7 @@ import posixpath
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from code_commit_workspace.errors import NotReady
-from code_commit_workspace.move.moving import Conflict
+from code_commit_workspace.errors import Conflict, NotReady
 from code_commit_workspace.move.versions import read_version
 from code_commit_workspace.store.log import Entry, RunLog, links_of
 from code_commit_workspace.store.run_changes import RunChanges, redoable
