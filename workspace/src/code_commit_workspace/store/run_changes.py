@@ -364,6 +364,7 @@ class RunChanges:
         from code_commit_workspace.store.work import work_since
 
         with self.lock:
+            self.note("person")
             return work_since(self.store, moments, self)
 
     def net_of(self, links: Mapping[str, Sequence[Link]]) -> dict[str, Change]:
