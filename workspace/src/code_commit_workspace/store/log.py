@@ -7,9 +7,10 @@ import os
 import stat
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -31,6 +32,7 @@ By = Literal[
     "shown",
     "kept",
     "trial",
+    "restore",
     "undo",
     "redo",
 ]
@@ -38,10 +40,12 @@ By = Literal[
 
 `start` is the beginning of the run, and `running` that of a command. `trying` begins a trial:
 `shown` are files that it puts in place, `kept` or `trial` ends it. `trial` moves back what the run
-wrote since then, `undo` what it wrote at all, and `redo` takes an undo back.
+wrote since then. The run itself moves more back with `restore`; after its end, people do with
+`undo`. `redo` takes either back.
 """
 _WRITERS = frozenset({"response", "command", "shown"})
-_BACK = frozenset({"trial", "undo"})
+_BACK = frozenset({"trial", "restore", "undo"})
+_AFTER_THE_RUN = frozenset({"undo", "redo"})
 _FOLDER = "runs"  # in the state folder
 _LARGEST = 256 * 1024 * 1024  # bytes of one log
 
@@ -61,6 +65,7 @@ class Entry:
     `paths` has what was written. `left` are paths that changed while a process ran, or that a
     person changed: nobody undoes them. `since` is the number of the first entry that is moved back,
     or of the one that a redo takes back. `lost` are paths where a person's changes gave way.
+    `bases` has files as the writer saw them, where a person changed them before they were written.
     """
 
     by: By
@@ -70,6 +75,7 @@ class Entry:
     left: Collection[str] = ()
     since: int = 0
     lost: Collection[str] = ()
+    bases: Mapping[str, State | None] = field(default_factory=dict)
 
 
 class Logs:
@@ -143,6 +149,15 @@ class RunLog:
         if self._entries is None:
             self._entries = list(self._read())
         return self._entries
+
+    @property
+    def of_run(self) -> Sequence[Entry]:
+        """The entries of the run itself, without what was undone and redone since.
+
+        Raises:
+            NotReady: the log is damaged.
+        """
+        return list(takewhile(lambda entry: entry.by not in _AFTER_THE_RUN, self.entries))
 
     @property
     def written(self) -> int:
@@ -266,6 +281,8 @@ def _encoded(entry: Entry) -> dict[str, Any]:
         fields["since"] = entry.since
     if entry.lost:
         fields["lost"] = sorted(entry.lost)
+    if entry.bases:
+        fields["bases"] = entry.bases
     return fields
 
 
@@ -292,6 +309,7 @@ def _decoded(fields: dict[str, Any], private_folder: str) -> Entry:
         left=tuple(map(str, fields.get("left", ()))),
         since=int(fields.get("since", 0)),
         lost=tuple(map(str, fields.get("lost", ()))),
+        bases={str(path): _state(base) for path, base in fields.get("bases", {}).items()},
     )
 
 

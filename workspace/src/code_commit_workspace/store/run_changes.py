@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from code_commit_workspace.move.moving import Choose, Moved, move
@@ -136,18 +137,18 @@ class RunChanges:
             Conflict: a person changed a file at the same places; nothing was written.
             NotReady: a write failed; the files are as they were.
         """
-        bases = shown or {}
+        bases = {
+            path: None if content is None else Version(content)
+            for path, content in (shown or {}).items()
+        }
         choices: dict[str, Choose] = {}
         for change in changes:
-            base: Base = UNKNOWN
-            if change.path in bases:
-                content = bases[change.path]
-                base = None if content is None else Version(content)
+            base: Base = bases.get(change.path, UNKNOWN)
             target = None if change.content is None else Version(change.content, change.mode)
             choices[change.path] = partial(self._step, base, target)
         with self.lock:
             self.begin()
-            return self._move(choices, by, over_links=over_links)
+            return self._move(choices, by, over_links=over_links, bases=bases)
 
     def _step(self, base: Base, target: Version | None, current: Version | None) -> Version | None:
         return three_way(base, current, target, self._merge)
@@ -160,6 +161,7 @@ class RunChanges:
         since: int = 0,
         fallback: Mapping[str, Version | None] | None = None,
         over_links: bool = True,
+        bases: Mapping[str, Version | None] = MappingProxyType({}),
     ) -> Moved:
         with STOP.hold():
             moved = move(
@@ -168,7 +170,7 @@ class RunChanges:
                 choices,
                 fallback=fallback,
                 over_links=over_links,
-                recording=partial(self._recording, by, since),
+                recording=partial(self._recording, by, since, bases),
             )
         self._wrote |= {
             path: self.store.state_of(after) for path, (_, after) in moved.differences.items()
@@ -176,20 +178,41 @@ class RunChanges:
         return moved
 
     @contextmanager
-    def _recording(self, by: By, since: int, moved: Moved) -> Iterator[None]:
+    def _recording(
+        self,
+        by: By,
+        since: int,
+        bases: Mapping[str, Version | None],
+        moved: Moved,
+    ) -> Iterator[None]:
         """Save what the block replaces and writes, and log it; forget the entry if it fails."""
         if not moved.differences:
             yield
             return
         state_of = self.store.state_of
         paths: dict[str, Change] = {}
+        seen = {
+            path: bases[path]
+            for path, (before, _) in moved.differences.items()
+            if path in bases and not _same(state_of(bases[path]), state_of(before))
+        }
         self.store.put(version for pair in moved.differences.values() for version in pair)
+        self.store.put(seen.values())
         for path, (before, after) in moved.differences.items():
             left = after
             if after is not None and after.mode is None and before is not None:
                 left = after._replace(mode=before.mode)
             paths[path] = Change(state_of(before), state_of(left))
-        self.log.add(Entry(by, now(), paths=paths, since=since, lost=moved.replaced))
+        self.log.add(
+            Entry(
+                by,
+                now(),
+                paths=paths,
+                since=since,
+                lost=moved.replaced,
+                bases={path: state_of(version) for path, version in seen.items()},
+            )
+        )
         try:
             yield
         except BaseException:
@@ -238,7 +261,7 @@ class RunChanges:
 
     def back(
         self,
-        by: Literal["trial", "undo"],
+        by: Literal["trial", "restore", "undo"],
         *,
         since: int = 0,
         but: Collection[str] = (),
@@ -331,8 +354,11 @@ class RunChanges:
         return originals
 
     def net(self) -> dict[str, Change]:
-        """Return what the run changed and nobody moved back, without what people changed."""
-        return self.net_of(links_of(self.log.entries))
+        """Return what the run changed and did not move back itself, without what people changed.
+
+        What was undone since counts.
+        """
+        return self.net_of(links_of(self.log.of_run))
 
     def moment(self) -> str:
         """Return the present moment, for `since`, also of a later run."""
@@ -385,7 +411,7 @@ class Trial:
 def redoable(entry: Entry) -> Collection[str]:
     """Return the paths that a redo of `entry` brings back: of a trial, what a person lost."""
     match entry.by:
-        case "undo":
+        case "restore" | "undo":
             return entry.paths.keys()
         case "trial":
             return entry.lost

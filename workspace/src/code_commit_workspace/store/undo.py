@@ -147,8 +147,7 @@ def _latest(store: Store) -> RunLog:
                 f"nothing to undo: the latest run, {log.run}, changed nothing that is there",
                 hint="`code-commit undo RUN` takes back an earlier one",
             )
-        changes = RunChanges(store, log).net()
-        if _are_committed(store, changes):
+        if _are_committed(store, links):
             raise NotReady(
                 f"the changes of the latest run, {log.run}, are in the last commit",
                 hint="`git revert` reverts that commit; "
