@@ -114,7 +114,7 @@ class Changes:
             yield changed
         finally:
             with STOP.hold():
-                changed += sorted(self.files.back("undo", since=since, but=paths).differences)
+                changed += sorted(self.files.back("restore", since=since, but=paths).differences)
         if changed:
             reason = (
                 f"the command may write only {', '.join(paths)}; "
@@ -126,7 +126,7 @@ class Changes:
         """Move back what the run wrote; return whether it wrote anything."""
         if not self.has_begun:
             return False
-        moved = self.files.back("undo")
+        moved = self.files.back("restore")
         self._report(moved, reason)
         if left := self.files.left():
             paths = join_paths(left, _NAMED)

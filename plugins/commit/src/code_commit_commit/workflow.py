@@ -131,6 +131,8 @@ def _keep_inputs(run: Run, start: Beginning) -> None:
 
         forget_edited_query(run)  # the run folder has it now
     run.keep_input("input-codeRollup.txt", start.context.codebase)
+    if run.options.dry_run:
+        run.moment()  # other runs look at the files while they wait for the first call
     if start.response_format.name != FILES:
         run.keep("input-format.txt", f"{start.response_format.name}\n")
 

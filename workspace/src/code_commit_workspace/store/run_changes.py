@@ -147,18 +147,18 @@ class RunChanges:
             Conflict: a person changed a file at the same places; nothing was written.
             NotReady: a write failed; the files are as they were.
         """
-        bases = shown or {}
+        bases = {
+            path: None if content is None else Version(content)
+            for path, content in (shown or {}).items()
+        }
         choices: dict[str, Choose] = {}
         for change in changes:
-            base: Base = UNKNOWN
-            if change.path in bases:
-                content = bases[change.path]
-                base = None if content is None else Version(content)
+            base: Base = bases.get(change.path, UNKNOWN)
             target = None if change.content is None else Version(change.content, change.mode)
             choices[change.path] = partial(self._step, base, target)
         with self.lock:
             self.begin()
-            return self._move(choices, by)
+            return self._move(choices, by, bases=bases)
 
     def _step(self, base: Base, target: Version | None, current: Version | None) -> Version | None:
         return three_way(base, current, target, self._merge)
@@ -170,6 +170,7 @@ class RunChanges:
         *,
         since: int = 0,
         fallback: Mapping[str, Version | None] = MappingProxyType({}),
+        bases: Mapping[str, Version | None] = MappingProxyType({}),
     ) -> Moved:
         """Move files, and log it. An entry that moves back names also files that are as wanted."""
         logged: list[tuple[Entry, Line]] = []
@@ -185,7 +186,18 @@ class RunChanges:
                 path: Change(state_of(before), state_of(after))
                 for path, (before, after) in versions.items()
             }
-            entry = Entry(by, now(), paths=paths, since=since, lost=moved.replaced)
+            seen = {
+                path: base for path, base in bases.items() if _was_changed(base, versions, path)
+            }
+            self.store.put(seen.values())
+            entry = Entry(
+                by,
+                now(),
+                paths=paths,
+                since=since,
+                lost=moved.replaced,
+                bases={path: state_of(base) for path, base in seen.items()},
+            )
             line = self.log.line(entry)
             logged.append((entry, line))
             return line
@@ -244,7 +256,7 @@ class RunChanges:
 
     def back(
         self,
-        by: Literal["trial", "undo"],
+        by: Literal["trial", "restore", "undo"],
         *,
         since: int = 0,
         but: Collection[str] = (),
@@ -347,8 +359,11 @@ class RunChanges:
         return tuple(sorted(path for path in paths - written if lexists(root / path)))
 
     def net(self) -> dict[str, Change]:
-        """Return what the run changed and nobody moved back, without what people changed."""
-        return self.net_of(links_of(self.log.entries))
+        """Return what the run changed and did not move back itself, without what people changed.
+
+        What was undone since counts.
+        """
+        return self.net_of(links_of(self.log.of_run))
 
     def moment(self) -> str:
         """Return the present moment, for `since`, also of a later run."""
@@ -402,7 +417,7 @@ class Trial:
 def redoable(entry: Entry) -> Collection[str]:
     """Return the paths that a redo of `entry` brings back: of a trial, what a person lost."""
     match entry.by:
-        case "undo":
+        case "restore" | "undo":
             return entry.paths.keys()
         case "trial":
             return entry.lost
@@ -414,3 +429,13 @@ def _same(one: State | None, other: State | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.blob == other.blob and one.is_link == other.is_link
+
+
+def _was_changed(
+    base: Version | None, versions: Mapping[str, tuple[Version | None, Version | None]], path: str
+) -> bool:
+    """Return whether somebody changed a file since the writer saw it, before it was written."""
+    if path not in versions:
+        return False
+    before, _ = versions[path]
+    return not (base.same_as(before) if base else before is None)

@@ -139,7 +139,7 @@ def _latest(store: Store) -> RunLog:
         NotReady: the latest run changed nothing, or its changes are committed or gone.
     """
     for log in store.logs.latest_first():
-        changes = RunChanges(store, log).net()
+        changes = RunChanges(store, log).net_of(links_of(log.entries))
         if not changes:
             if any(entry.by == "undo" for entry in log.entries):
                 continue
