@@ -143,7 +143,7 @@ class RunLog:
         self._home = home
         self._file = file
         self._entries: list[Entry] = []
-        self._size = 0  # of the lines of the entries, in bytes
+        self._size = -1  # of the lines of the entries, in bytes; -1 before they are read
 
     @property
     def entries(self) -> Sequence[Entry]:
