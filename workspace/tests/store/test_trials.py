@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from code_commit_workspace import Change, ChangeSetRefused, NotReady, SandboxSettings, Workspace
+from code_commit_workspace import Change, ChangeSetRefused, NotReady, Workspace
 
-README = Path(__file__).parents[2] / "README.md"
 LINES = [b"%d\n" % number for number in range(20)]
 
 
@@ -166,28 +162,3 @@ def test_a_workspace_for_reading_begins_no_run(small_project):
         pytest.raises(NotReady, match="reading only"),
     ):
         workspace.begin("tool")
-
-
-@pytest.mark.parametrize(("build", "left"), [("true\n", "hello\n"), ("false\n", None)])
-def test_the_readme_works_as_printed(small_project, build, left):
-    (code,) = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
-    (small_project / "build.sh").write_text(build)
-    (small_project / "old.txt").write_text("old")
-    subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.modules['code_commit'] = None\n{code}"],
-        cwd=small_project,
-        env={**os.environ, "GIT_CONFIG_NOSYSTEM": "1"},
-        check=True,
-    )
-    greeting = small_project / "greeting.txt"
-    assert (greeting.read_text() if greeting.exists() else None) == left
-    assert (small_project / "old.txt").exists() == (left is None)
-    with Workspace.open(
-        small_project, writes=True, private_folder=".my-tool", sandbox=SandboxSettings(mode="off")
-    ) as workspace:
-        if left:
-            assert workspace.store.undo(None).paths == ("greeting.txt", "old.txt")
-        else:
-            with pytest.raises(NotReady, match="changed nothing"):
-                workspace.store.undo(None)
-    assert (small_project / "old.txt").read_text() == "old"
