@@ -169,10 +169,8 @@ def assemble_run(
         CallLog(log, numbered=workflow.numbered),
         layers,
         budget=budget,
-        scope=workspace.scope,
         watched=plan.shows == {"progress"} and bool(sys.stderr and sys.stderr.isatty()),
     )
-    workspace.scope.on_end(services.close)
     # The layers of a plugin may ask for other models.
     others = {"models": lambda plugin: partial(models.other, plugin.distribution)}
     layers += _by_distribution(_collect_guards(plugin_host, _LAYERS, {**arguments, **others}))

@@ -86,7 +86,7 @@ class Changes:
         """Remember how the build of the present files ended, which the last look has."""
         if build.tampered or build.exit_code is None:
             return
-        self._workspace.store.note_build(self.files.latest, passed=build.passed)
+        self._workspace.store.builds.add(self.files.latest.tree, passed=build.passed)
 
     @contextmanager
     def trial(self, show: Mapping[str, bytes | None]) -> Iterator[Trial]:
@@ -94,7 +94,11 @@ class Changes:
         shown = [Change(path, content) for path, content in show.items()]
         with self.files.trial(shown) as trial:
             yield trial
-        if not (trial.is_kept or show):
+        if trial.is_kept:
+            return
+        if show:
+            self._warn_of_replaced(trial.moved)
+        else:
             self._report(trial.moved, "trial")
 
     @contextmanager
@@ -124,16 +128,23 @@ class Changes:
             return False
         moved = self.files.back("restore")
         self._report(moved, reason)
+        if left := self.files.left():
+            paths = join_paths(left, _NAMED)
+            self._log.add_warning(f"left, because no response wrote them: {paths}")
         return bool(moved.differences)
 
     def _report(self, moved: Moved, reason: str) -> None:
         paths = tuple(sorted(moved.differences))
         replaced = tuple(sorted(moved.replaced))
         self._log.emit(ChangesUndone(paths, reason, replaced=replaced))
-        if replaced:
+        self._warn_of_replaced(moved)
+
+    def _warn_of_replaced(self, moved: Moved) -> None:
+        if moved.replaced:
+            paths = join_paths(sorted(moved.replaced), _NAMED)
             self._log.add_warning(
-                "also changed by somebody else, and moved back all the same: "
-                f"{join_paths(replaced, _NAMED)}; `code-commit redo` brings that back"
+                f"also changed by somebody else, and moved back all the same: {paths}; "
+                "`code-commit redo` brings that back"
             )
 
     def paths(self) -> tuple[str, ...]:

@@ -153,7 +153,7 @@ class ProjectRun:
     @contextmanager
     def calls_at_once(self) -> Iterator[ConcurrentCalls]:
         """Make several calls at once; cancel those under way at the end of the block."""
-        with self.models.scope.child() as scope:
+        with self.workspace.scope.child() as scope:
             yield ConcurrentCalls(self.log, scope)
 
     def settings_of(self, plugin: str) -> Any:

@@ -11,6 +11,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from code_commit_workspace.files.path_kinds import lexists
+from code_commit_workspace.move.line import Line
 from code_commit_workspace.move.moving import Choose, Moved, move
 from code_commit_workspace.move.three_way import (
     UNKNOWN,
@@ -20,10 +22,19 @@ from code_commit_workspace.move.three_way import (
     TextMerger,
     three_way,
 )
-from code_commit_workspace.move.versions import Version, read_version
+from code_commit_workspace.move.versions import Version
 from code_commit_workspace.records import Change as FileChange
 from code_commit_workspace.stop import STOP
-from code_commit_workspace.store.log import By, Change, Entry, Link, RunLog, links_of, now
+from code_commit_workspace.store.log import (
+    WRITERS,
+    By,
+    Change,
+    Entry,
+    Link,
+    RunLog,
+    links_of,
+    now,
+)
 from code_commit_workspace.store.looks import Look
 from code_commit_workspace.store.objects import State
 from code_commit_workspace.store.store import Store
@@ -115,7 +126,7 @@ class RunChanges:
     def _is_as_written(self, path: str) -> bool:
         if path not in self._wrote:
             return False
-        version, _ = read_version(self.store.tree, path)
+        version, _ = self.store.read(path)
         return _same(self.store.state_of(version), self._wrote[path])
 
     # --- writing ----------------------------------------------------------------------------------
@@ -126,7 +137,6 @@ class RunChanges:
         shown: Mapping[str, bytes | None] | None = None,
         *,
         by: By = "response",
-        over_links: bool = False,
     ) -> Moved:
         """Write `changes`, or none of them. What a person changed elsewhere in a file stays.
 
@@ -148,7 +158,7 @@ class RunChanges:
             choices[change.path] = partial(self._step, base, target)
         with self.lock:
             self.begin()
-            return self._move(choices, by, over_links=over_links, bases=bases)
+            return self._move(choices, by, bases=bases)
 
     def _step(self, base: Base, target: Version | None, current: Version | None) -> Version | None:
         return three_way(base, current, target, self._merge)
@@ -159,65 +169,50 @@ class RunChanges:
         by: By,
         *,
         since: int = 0,
-        fallback: Mapping[str, Version | None] | None = None,
-        over_links: bool = True,
+        fallback: Mapping[str, Version | None] = MappingProxyType({}),
         bases: Mapping[str, Version | None] = MappingProxyType({}),
     ) -> Moved:
-        with STOP.hold():
-            moved = move(
-                self.store.tree,
-                self.store.home,
-                choices,
-                fallback=fallback,
-                over_links=over_links,
-                recording=partial(self._recording, by, since, bases),
-            )
-        self._wrote |= {
-            path: self.store.state_of(after) for path, (_, after) in moved.differences.items()
-        }
-        return moved
+        """Move files, and log it. An entry that moves back names also files that are as wanted."""
+        logged: list[tuple[Entry, Line]] = []
 
-    @contextmanager
-    def _recording(
-        self,
-        by: By,
-        since: int,
-        bases: Mapping[str, Version | None],
-        moved: Moved,
-    ) -> Iterator[None]:
-        """Save what the block replaces and writes, and log it; forget the entry if it fails."""
-        if not moved.differences:
-            yield
-            return
-        state_of = self.store.state_of
-        paths: dict[str, Change] = {}
-        seen = {
-            path: bases[path]
-            for path, (before, _) in moved.differences.items()
-            if path in bases and not _same(state_of(bases[path]), state_of(before))
-        }
-        self.store.put(version for pair in moved.differences.values() for version in pair)
-        self.store.put(seen.values())
-        for path, (before, after) in moved.differences.items():
-            left = after
-            if after is not None and after.mode is None and before is not None:
-                left = after._replace(mode=before.mode)
-            paths[path] = Change(state_of(before), state_of(left))
-        self.log.add(
-            Entry(
+        def prepare(moved: Moved) -> Line | None:
+            logged.clear()
+            versions = moved.differences if by in WRITERS else moved.versions
+            if not versions:
+                return None
+            self.store.put(version for pair in versions.values() for version in pair)
+            state_of = self.store.state_of
+            paths = {
+                path: Change(state_of(before), state_of(after))
+                for path, (before, after) in versions.items()
+            }
+            seen = {
+                path: base for path, base in bases.items() if _was_changed(base, versions, path)
+            }
+            self.store.put(seen.values())
+            entry = Entry(
                 by,
                 now(),
                 paths=paths,
                 since=since,
                 lost=moved.replaced,
-                bases={path: state_of(version) for path, version in seen.items()},
+                bases={path: state_of(base) for path, base in seen.items()},
             )
-        )
-        try:
-            yield
-        except BaseException:
-            self.log.take_back()
-            raise
+            line = self.log.line(entry)
+            logged.append((entry, line))
+            return line
+
+        store = self.store
+        with STOP.hold():
+            moved = move(
+                store.tree, store.home, store.read, choices, fallback=fallback, prepare=prepare
+            )
+            for entry, line in logged:
+                self.log.added(entry, line)
+        self._wrote |= {
+            path: store.state_of(after) for path, (_, after) in moved.differences.items()
+        }
+        return moved
 
     # --- moving back ------------------------------------------------------------------------------
 
@@ -285,7 +280,9 @@ class RunChanges:
         first = {path: of_path[0].change.before for path, of_path in links.items()}
         versions = self.store.versions(first.values())
         choices = {path: partial(self._undone, of_path) for path, of_path in links.items()}
-        fallback = {path: versions[state] for path, state in first.items()} if force else None
+        fallback: dict[str, Version | None] = {}
+        if force:
+            fallback = {path: versions[state] for path, state in first.items()}
         self._versions = versions
         return self._move(choices, by, since=since, fallback=fallback)
 
@@ -349,9 +346,17 @@ class RunChanges:
             if path in net:
                 version = self._version(net[path].before)
             else:
-                version, _ = read_version(self.store.tree, path)
+                version, _ = self.store.read(path)
             originals[path] = version and version.content
         return originals
+
+    def left(self) -> tuple[str, ...]:
+        """Return the paths that changed while processes ran, that nobody undoes, and that exist."""
+        entries = self.log.entries
+        written = {path for entry in entries for path in entry.paths}
+        paths = {path for entry in entries if entry.by == "process" for path in entry.left}
+        root = self.store.tree.root
+        return tuple(sorted(path for path in paths - written if lexists(root / path)))
 
     def net(self) -> dict[str, Change]:
         """Return what the run changed and did not move back itself, without what people changed.
@@ -374,6 +379,7 @@ class RunChanges:
         from code_commit_workspace.store.work import work_since
 
         with self.lock:
+            self.note("person")
             return work_since(self.store, moments, self)
 
     def net_of(self, links: Mapping[str, Sequence[Link]]) -> dict[str, Change]:
@@ -423,3 +429,13 @@ def _same(one: State | None, other: State | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.blob == other.blob and one.is_link == other.is_link
+
+
+def _was_changed(
+    base: Version | None, versions: Mapping[str, tuple[Version | None, Version | None]], path: str
+) -> bool:
+    """Return whether somebody changed a file since the writer saw it, before it was written."""
+    if path not in versions:
+        return False
+    before, _ = versions[path]
+    return not (base.same_as(before) if base else before is None)

@@ -15,7 +15,7 @@ from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.survey import Write
-from code_commit_workspace.move.versions import Version
+from code_commit_workspace.move.versions import Version, read_version
 from code_commit_workspace.records import StoreLimits
 from code_commit_workspace.store.builds import Builds
 from code_commit_workspace.store.log import Change, Logs
@@ -62,6 +62,7 @@ class Store:
         self.git = git
         self.home = home
         self.logs = Logs(home)
+        self._limits = limits
         self._repository = PrivateRepository(git, home)
         self._looks = Looks(tree, git, self._repository, limits)
 
@@ -77,6 +78,15 @@ class Store:
             NotReady: git fails.
         """
         return self._looks.look(warn)
+
+    def read(self, path: str) -> tuple[Version | None, os.stat_result | None]:
+        """Return what is at `path` now, and its status.
+
+        Raises:
+            NotReady: what is there is neither a file nor a link nor a folder, is too large to be
+                kept, or cannot be read.
+        """
+        return read_version(self.tree, path, lambda: self._limits().max_file)
 
     def put(self, versions: Iterable[Version | None]) -> None:
         """Keep the contents of `versions`.
@@ -132,7 +142,7 @@ class Store:
         """Return what differs between two trees, by path."""
         if old == new:
             return {}
-        output = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", old, new])
+        output = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", old, new, "--"])
         fields = os.fsdecode(output).split("\0")
         differences: dict[str, Change] = {}
         for entry, path in zip(fields[::2], fields[1::2], strict=False):
@@ -218,12 +228,7 @@ class Store:
     @cached_property
     def builds(self) -> Builds:
         """The trees on which the build passed last."""
-        return Builds(self.home)
-
-    def note_build(self, look: Look, *, passed: bool) -> None:
-        """Remember how the build of all files of `look` ended, unless some are too large."""
-        if not self._looks.left_out:
-            self.builds.add(look.tree, passed=passed)
+        return Builds(self.home, lambda: not self._looks.left_out)
 
     # --- what is kept -----------------------------------------------------------------------------
 

@@ -66,15 +66,12 @@ class Guard:
         self._remember()
         tools = dict(toolbox.tools)
         reason = f"you may write only {NEW}"
-        known = _KnownFile(self, self.read(NEW))
         for name in _WRITING:
-            tool = _limited(tools[name], lambda path: path == NEW, reason)
-            tools[name] = known.written_by(tool)
-        tools["read_file"] = known.read_by(tools["read_file"])
+            tools[name] = _limited(tools[name], lambda path: path == NEW, reason)
         limited_shell = shell(toolbox.settings, writes=(NEW,))
 
         def call(context: ToolContext, arguments: Json) -> str:
-            with self._recorded("planner", (NEW,)), known.written():
+            with self._recorded("planner", (NEW,)):
                 return limited_shell.call(context, arguments)
 
         tools["shell"] = replace(limited_shell, call=call)
@@ -206,45 +203,6 @@ class Guard:
             return self.run.tree.read(path, _LIMIT)
         except (OSError, ValueError):
             return None
-
-
-@dataclass(slots=True)
-class _KnownFile:
-    """The new requirements as the planner knows them: it overwrites no words of the person."""
-
-    guard: Guard
-    content: bytes | None
-
-    def read_by(self, tool: Tool) -> Tool:
-        """Return a tool that reads files."""
-
-        def call(context: ToolContext, arguments: Json) -> str:
-            content = self.guard.read(NEW)
-            text = tool.call(context, arguments)
-            if normalise_path(arguments["path"]) == NEW:
-                self.content = content
-            return text
-
-        return replace(tool, call=call)
-
-    def written_by(self, tool: Tool) -> Tool:
-        """Return a tool that writes the file, unless the person has changed it meanwhile."""
-
-        def call(context: ToolContext, arguments: Json) -> str:
-            if self.guard.read(NEW) != self.content:
-                raise ToolError(f"the user has changed {NEW}: read it with read_file, then write")
-            with self.written():
-                return tool.call(context, arguments)
-
-        return replace(tool, call=call)
-
-    @contextmanager
-    def written(self) -> Iterator[None]:
-        """Know what the block writes, unless the person has changed the file before it."""
-        is_known = self.guard.read(NEW) == self.content
-        yield
-        if is_known:
-            self.content = self.guard.read(NEW)
 
 
 def _note(paths: Iterable[str]) -> str:

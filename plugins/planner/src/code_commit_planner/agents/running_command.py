@@ -43,12 +43,6 @@ def read_running_command(state: Path) -> RunningCommand | None:
     return load_json(state / _FILE, _decode)
 
 
-def was_killed_in_command(state: Path) -> bool:
-    """Return whether the last run was killed during a command of the player or the coach."""
-    command = read_running_command(state)
-    return command is not None and command.agent != "planner"
-
-
 def forget_running_command(state: Path) -> None:
     """Forget the command: it has ended, and its changes are restored."""
     (state / _FILE).unlink(missing_ok=True)
