@@ -128,12 +128,15 @@ def test_committed_work_is_taken_back_only_by_name(project, change) -> None:
     run = change("a.txt")
     project.git("add", "a.txt")
     project.git("-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-qm", "new")
+    error = f"error: the changes of the latest run, {run}, are in the last commit\n"
+    hint = (
+        "hint: `git revert` reverts that commit; "
+        f"`code-commit undo {run}` takes them back in the files\n"
+    )
     assert ended(project.command("undo")) == (
         3,
         "",
-        f"error: the changes of the latest run, {run}, are in the last commit\n"
-        "hint: `git revert` reverts that commit; "
-        f"`code-commit undo {run}` takes them back in the files\n",
+        error + hint,
     )
     assert project.read("a.txt") == "new"
     assert project.command("undo", run).exit_code == 0
