@@ -234,16 +234,6 @@ def test_the_last_lines_name_cost_and_log(change, answer, price):
         assert name.endswith("/report.html")
 
 
-def test_files_with_uncommitted_changes_are_named_at_the_start(change):
-    assert "not committed" not in change([GREEN]).stderr
-    change.project.write({"untracked.txt": "x\n", "HEAD": "a file\n"})
-    finished = change([block("a.txt", "good, too\n")])
-    line = "uncommitted changes: a.txt"
-    if importlib.util.find_spec("code_commit_history"):
-        line += "; `code-commit runs diff` will show only those of this run"
-    assert finished.stderr.splitlines()[1].endswith(f"] {line}")
-
-
 def test_restored_files_do_not_stay_changed(change):
     finished = change([RED], "--repairs", "0", "--on-failure", "restore")
     assert (finished.exit_code, change.project.read("a.txt")) == (1, "old\n")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api.event import ChangesUndone
@@ -43,6 +43,7 @@ class Changes:
         self._workspace = workspace
         self._log = log
         self._expects_more = False  # changes of a process or of git
+        self._latest_diffs: tuple[Mapping[str, Any], Sequence[FileDiff]] = ({}, ())
 
     @cached_property
     def files(self) -> RunChanges:
@@ -159,8 +160,7 @@ class Changes:
 
     def latest_diff(self) -> str:
         """Return the diff of the latest response, empty if it is too large."""
-        paths = self.files.log.entries[-1].paths
-        return _joined(self._workspace.store.diffs(paths, most=LARGEST_DIFF))
+        return _joined(self._diffs_of(self.files.log.entries[-1].paths))
 
     def diff(self) -> str:
         """Return the diff of the whole run, empty if it is too large."""
@@ -169,7 +169,13 @@ class Changes:
     def _diffs(self) -> Sequence[FileDiff]:
         if not self.has_begun:
             return ()
-        return self._workspace.store.diffs(self.files.net(), most=LARGEST_DIFF)
+        return self._diffs_of(self.files.net())
+
+    def _diffs_of(self, changes: Mapping[str, Any]) -> Sequence[FileDiff]:
+        if changes != self._latest_diffs[0]:
+            diffs = self._workspace.store.diffs(changes, most=LARGEST_DIFF)
+            self._latest_diffs = (dict(changes), diffs)
+        return self._latest_diffs[1]
 
     def originals(self, paths: Collection[str]) -> Mapping[str, bytes | None]:
         """Return the content of each of `paths` before the run, None where there was no file."""

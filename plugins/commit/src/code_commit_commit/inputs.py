@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -178,23 +177,6 @@ def _query(run: Run) -> str:
     if is_sample(query):
         raise NotReady(f"{path} still has the sample text of `code-commit init`", hint=_DESCRIBE)
     return query
-
-
-def warn_of_uncommitted_changes(run: Run) -> None:
-    """Report files that differ from the last commit.
-
-    `git diff` will mix these changes with those of the run.
-    """
-    if run.options.dry_run:
-        return
-    options = ("--name-only", "-z", "--relative", "--no-renames", "--ignore-submodules=all")
-    # Without a commit, nothing is listed.
-    listed = run.git("diff", *options, "HEAD", "--", check=False)
-    if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:
-        text = f"uncommitted changes: {join_paths(paths)}"
-        if "runs" in run.commands:
-            text += "; `code-commit runs diff` will show only those of this run"
-        run.emit(MessageLogged(text))
 
 
 def require_build(project: Run | Workspace) -> tuple[str, ...]:

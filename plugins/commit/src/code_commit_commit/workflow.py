@@ -16,7 +16,6 @@ from code_commit_commit.attempts import Attempts
 from code_commit_commit.beginning import Beginning, begin
 from code_commit_commit.endings import failed, passed, preview, tampered
 from code_commit_commit.formats import FILES
-from code_commit_commit.inputs import warn_of_uncommitted_changes
 from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements
 
@@ -46,7 +45,6 @@ def commit(run: Run) -> Result:
     if run.options.review:
         run.model("reviewer")  # a missing key ends the run before the first call
     git = _git_commit(run, start.context.query, attempts)
-    warn_of_uncommitted_changes(run)
     _keep_inputs(run, start)
 
     prompt = start.prompt

@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from code_commit_workspace.store.work import Work
 
 
+_SMALL = 1024 * 1024  # bytes
+
+
 class RunChanges:
     """Changes the files for one run, and logs who wrote what. Hold `lock` while you change files.
 
@@ -210,6 +213,7 @@ class RunChanges:
                 lost=moved.replaced,
                 bases={path: state_of(base) for path, base in seen.items()},
             )
+            self._remember({paths[path].before: before for path, (before, _) in versions.items()})
             line = self.log.line(entry)
             logged.append((entry, line))
             return line
@@ -225,6 +229,14 @@ class RunChanges:
             path: store.state_of(after) for path, (_, after) in moved.differences.items()
         }
         return moved
+
+    def _remember(self, versions: Mapping[State | None, Version | None]) -> None:
+        """Keep small versions at hand: acceptance checks ask for what was there before."""
+        self._versions |= {
+            state: version
+            for state, version in versions.items()
+            if version is None or len(version.content) <= _SMALL
+        }
 
     # --- moving back ------------------------------------------------------------------------------
 
