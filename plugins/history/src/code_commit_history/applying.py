@@ -129,8 +129,8 @@ def _shown(
             f"changed after the model saw them in {recorded.run}: {join_paths(changed)}",
             hint="restore these files, or start a new run; nothing was applied",
         )
-    states = {path: [state] for path, state in store.listing(log.entries[0].tree).items()}
-    shown = {path: states.get(path, [None]) for path in named}
+    states = store.listing(log.entries[0].tree)
+    shown = {path: [states.get(path)] for path in named}
     for path in {path for entry in written_by_responses(log) for path in entry.paths}:
         shown[path] = [
             entry.bases.get(path, entry.paths[path].before)

@@ -69,8 +69,9 @@ class Entry:
     `time` is in nanoseconds since 1970, `tree` is that of all files if they were looked at, and
     `paths` has what was written. `left` are paths that changed while a process ran, or that a
     person changed: nobody undoes them. `since` is the number of the first entry that is moved back,
-    or of the one that a redo takes back. `lost` are paths where a person's changes gave way.
-    `bases` has files as the writer saw them, where a person changed them before they were written.
+    of the one that a redo takes back, or of the beginning of a command. `lost` are paths where a
+    person's changes gave way. `bases` has files as the writer saw them, where a person changed them
+    before they were written.
     """
 
     by: By

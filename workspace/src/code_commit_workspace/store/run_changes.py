@@ -86,7 +86,7 @@ class RunChanges:
             self.begin()
             look = self._look()
             others = [path for path in look.changed if not self._is_as_written(path)]
-            if others:
+            if others and not running(self.log.entries):
                 self.log.add(Entry(by, now(), look.tree, left=others))
             return others
 
@@ -96,29 +96,41 @@ class RunChanges:
 
         The value gets the paths at the end of the block.
         """
-        self.note("person")
         with self.lock:
-            before = self.latest.tree
-            self.log.add(Entry("running", now(), before))
+            self.note("person")
+            number = len(self.log.entries)
+            self.log.add(Entry("running", now(), self.latest.tree))
         written: list[str] = []
         try:
             yield written
         finally:
             with self.lock, STOP.hold():
-                written += self.end_command()
+                written += self.end_command(number)
 
-    def end_command(self) -> Collection[str]:
-        """Log what a command changed since it began; return the paths.
+    def end_command(self, number: int) -> Collection[str]:
+        """Log what a command changed since it began with the entry `number`; return the paths.
+
+        What the run wrote meanwhile is not the command's, and what other commands did counts for
+        the one that ends first.
 
         Raises:
             NotReady: git fails, or the log cannot be written.
         """
-        before = self.log.entries[-1].tree
+        meanwhile = {
+            path: change.after
+            for entry in self.log.entries[number:]
+            for path, change in entry.paths.items()
+        }
         after = self._look().tree
-        changes = self.store.differences(before, after)
+        changes: dict[str, Change] = {}
+        for path, change in self.store.differences(self.log.entries[number].tree, after).items():
+            if path not in meanwhile:
+                changes[path] = change
+            elif not _same(meanwhile[path], change.after):
+                changes[path] = Change(meanwhile[path], change.after)
         old = self.store.versions(change.before for change in changes.values())
         self.store.put(old.values())  # the user's git may delete its own objects
-        self.log.add(Entry("command", now(), after, changes))
+        self.log.add(Entry("command", now(), after, changes, since=number))
         self._wrote |= {path: change.after for path, change in changes.items()}
         return changes.keys()
 
@@ -424,6 +436,13 @@ class Trial:
     def keep(self) -> None:
         """Keep the changes of the trial."""
         self.is_kept = True
+
+
+def running(entries: Sequence[Entry]) -> Sequence[int]:
+    """Return the numbers of the entries with which commands began that have not ended."""
+    ended = {entry.since for entry in entries if entry.by == "command"}
+    begun = [number for number, entry in enumerate(entries) if entry.by == "running"]
+    return [number for number in begun if number not in ended]
 
 
 def redoable(entry: Entry) -> Collection[str]:

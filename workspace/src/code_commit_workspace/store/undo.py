@@ -10,7 +10,7 @@ from typing import NamedTuple
 from code_commit_workspace.errors import Conflict, NotReady
 from code_commit_workspace.git import GitError
 from code_commit_workspace.store.log import Entry, RunLog, links_of, now
-from code_commit_workspace.store.run_changes import RunChanges, redoable
+from code_commit_workspace.store.run_changes import RunChanges, redoable, running
 from code_commit_workspace.store.store import Store
 from code_commit_workspace.words import join_paths
 
@@ -117,8 +117,8 @@ def finish_interrupted(store: Store) -> str | None:
     if log is None or not log.entries:
         return None
     changes = RunChanges(store, log)
-    if log.entries[-1].by == "running":
-        changes.end_command()
+    for number in running(log.entries):
+        changes.end_command(number)
     begun = [number for number, entry in enumerate(log.entries) if entry.by == "trying"]
     ended = {entry.since for entry in log.entries if entry.by in {"trial", "kept"}}
     unfinished = [number for number in begun if number not in ended]
