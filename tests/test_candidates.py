@@ -30,8 +30,7 @@ def code_commit_acceptance():
 def accept(run, submission):
     # Accepts what has no "poor" in it, after a look at the files from before the run.
     text = run.tree.read("a.txt")
-    with run.trial() as trial, suppress(NotReady):  # a person changed files
-        trial.show_original()
+    with suppress(NotReady), run.trial(show=run.originals(["a.txt"])):
         assert run.tree.read("a.txt") == b"old\\n"
     assert run.tree.read("a.txt") == text
     return Verdict(b"poor" not in text, "poor taste\\nsecond line")
