@@ -102,6 +102,65 @@ def test_the_untouched_files_are_built_and_the_changes_put_back(run):
     assert "nothing to redo" in project.command("redo").stderr, "all is in place again"
 
 
+LATE = """
+import threading, time
+from pathlib import Path
+from code_commit_testing.scripted_provider import SCRIPTED
+from code_commit.plugin_api import *
+
+class Deaf:
+    def __init__(self, config):
+        pass
+
+    def complete(self, call):
+        told = threading.Event()
+        with call.scope.child(told.set):
+            Path("logs/asked").touch()
+            told.wait(60)
+        raise ProviderError("nobody is there", kind="rejected")
+
+    def close(self):
+        Path("logs/closed").touch()
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--late",), "a test", selects=True)
+    return [WorkflowDefinition("late", "a test", (flag,), "late_plugin:late", writes=False)]
+
+@hookimpl
+def code_commit_providers():
+    code = (SCRIPTED.config, "late_plugin:Deaf")
+    return [ProviderDefinition("deaf", {}, "", None, None, ("", "{key}"), *code)]
+
+def late(run):
+    request = Request((Message("user", (Text("hi"),)),))
+    command = ["sh", "-c", "echo > logs/ran; exec sleep 60"]
+    model = run.model()
+    for step in (
+        lambda: model.complete(request, label="late"),
+        lambda: run.execute(command, timeout=60),
+    ):
+        threading.Thread(target=step, daemon=True).start()
+    while not (Path("logs/asked").exists() and Path("logs/ran").exists()):
+        time.sleep(0.01)
+    return Result(Outcome.REACHED, "done")
+"""
+
+
+def test_a_run_that_ends_ends_the_calls_and_processes_of_its_threads(tmp_path):
+    project = Project.create(tmp_path / "made")
+    folder = install_plugin(tmp_path / "plugins", "late", LATE)
+    finished = project.command(
+        *("--late", "--model", "deaf/any", "--json", "--sandbox", "off"), plugins=[folder]
+    )
+    assert finished.exit_code == 0, finished.stderr
+    ended = [event["data"] for event in finished.events if event["kind"] == "call.finished"]
+    assert [call["error"] for call in ended] == ["the run ended before the call did"]
+    [log] = project.run_folder.glob("*command.txt")
+    assert "interrupted (Interrupted)" in log.read_text()
+    assert (project.root / "logs/closed").exists()
+
+
 def test_what_is_told_of_a_process(run):
     _, finished, answers = run("""
         results = [
