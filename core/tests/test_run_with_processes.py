@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from textwrap import dedent, indent
 
 import pytest
@@ -159,6 +160,23 @@ def test_a_run_that_ends_ends_the_calls_and_processes_of_its_threads(tmp_path):
     [log] = project.run_folder.glob("*command.txt")
     assert "interrupted (Interrupted)" in log.read_text()
     assert (project.root / "logs/closed").exists()
+
+
+@pytest.mark.slow
+def test_a_provider_that_does_not_close_cannot_keep_an_interrupted_run(tmp_path):
+    project = Project.create(tmp_path / "made")
+    code = LATE.replace('Path("logs/closed").touch()', "time.sleep(600)")
+    code = code.replace(
+        "    while not", '    model.complete(request, label="asked")\n    while not'
+    )
+    folder = install_plugin(tmp_path / "plugins", "late", code)
+    arguments = ("--late", "--model", "deaf/any", "--json", "--sandbox", "off")
+    with project.start(*arguments, plugins=[folder]) as process:
+        while not (project.root / "logs/asked").exists():
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
 
 
 def test_what_is_told_of_a_process(run):
