@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from textwrap import dedent, indent
 
 import pytest
@@ -100,6 +101,82 @@ def test_the_untouched_files_are_built_and_the_changes_put_back(run):
     assert logs == ["untouched-build.txt", "build.txt", "untouched-build-2.txt"]
     assert "--- output ---\nold\n" in (project.run_folder / "untouched-build-2.txt").read_text()
     assert "nothing to redo" in project.command("redo").stderr, "all is in place again"
+
+
+LATE = """
+import threading, time
+from pathlib import Path
+from code_commit_testing.scripted_provider import SCRIPTED
+from code_commit.plugin_api import *
+
+class Deaf:
+    def __init__(self, config):
+        pass
+
+    def complete(self, call):
+        told = threading.Event()
+        with call.scope.child(told.set):
+            Path("logs/asked").touch()
+            told.wait(60)
+        raise ProviderError("nobody is there", kind="rejected")
+
+    def close(self):
+        Path("logs/closed").touch()
+
+@hookimpl
+def code_commit_workflows():
+    flag = Flag(("--late",), "a test", selects=True)
+    return [WorkflowDefinition("late", "a test", (flag,), "late_plugin:late", writes=False)]
+
+@hookimpl
+def code_commit_providers():
+    code = (SCRIPTED.config, "late_plugin:Deaf")
+    return [ProviderDefinition("deaf", {}, "", None, None, ("", "{key}"), *code)]
+
+def late(run):
+    request = Request((Message("user", (Text("hi"),)),))
+    command = ["sh", "-c", "echo > logs/ran; exec sleep 60"]
+    model = run.model()
+    for step in (
+        lambda: model.complete(request, label="late"),
+        lambda: run.execute(command, timeout=60),
+    ):
+        threading.Thread(target=step, daemon=True).start()
+    while not (Path("logs/asked").exists() and Path("logs/ran").exists()):
+        time.sleep(0.01)
+    return Result(Outcome.REACHED, "done")
+"""
+
+
+def test_a_run_that_ends_ends_the_calls_and_processes_of_its_threads(tmp_path):
+    project = Project.create(tmp_path / "made")
+    folder = install_plugin(tmp_path / "plugins", "late", LATE)
+    finished = project.command(
+        *("--late", "--model", "deaf/any", "--json", "--sandbox", "off"), plugins=[folder]
+    )
+    assert finished.exit_code == 0, finished.stderr
+    ended = [event["data"] for event in finished.events if event["kind"] == "call.finished"]
+    assert [call["error"] for call in ended] == ["the run ended before the call did"]
+    [log] = project.run_folder.glob("*command.txt")
+    assert "interrupted (Interrupted)" in log.read_text()
+    assert (project.root / "logs/closed").exists()
+
+
+@pytest.mark.slow
+def test_a_provider_that_does_not_close_cannot_keep_an_interrupted_run(tmp_path):
+    project = Project.create(tmp_path / "made")
+    code = LATE.replace('Path("logs/closed").touch()', "time.sleep(600)")
+    code = code.replace(
+        "    while not", '    model.complete(request, label="asked")\n    while not'
+    )
+    folder = install_plugin(tmp_path / "plugins", "late", code)
+    arguments = ("--late", "--model", "deaf/any", "--json", "--sandbox", "off")
+    with project.start(*arguments, plugins=[folder]) as process:
+        while not (project.root / "logs/asked").exists():
+            assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
 
 
 def test_what_is_told_of_a_process(run):

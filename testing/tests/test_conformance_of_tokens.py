@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from contextlib import closing
 from dataclasses import replace
 from typing import ClassVar
@@ -17,6 +18,7 @@ from code_commit.plugin_api import (
     Message,
     ProviderDefinition,
     ProviderError,
+    Scope,
     Text,
     Usage,
     http_provider,
@@ -27,8 +29,10 @@ from code_commit.plugin_api import (
 )
 from code_commit_testing import Reply, ScriptedServer, TokenEndpoint
 from code_commit_testing.conformance import ProviderConformance
-from code_commit_testing.conformance_samples import KEY
+from code_commit_testing.conformance_samples import KEY, QUESTION
 from code_commit_testing.conformance_token import TokenConformance
+from code_commit_testing.running_call import AT_ONCE, RunningCall
+from code_commit_testing.scripted_provider import model_call
 
 TOKENS = ProviderDefinition(
     name="tokens",
@@ -80,6 +84,28 @@ class TestTokens(TokenConformance):
     def answer(self, reply: Reply):
         body = {"error": reply.text} if reply.status >= 400 else {"say": reply.text}
         return reply.status, reply.headers, json.dumps(body).encode()
+
+    def test_a_call_that_ends_does_not_wait_for_the_token_of_another(
+        self, token_provider, server, endpoint
+    ):
+        is_asked = threading.Event()
+        may_answer = threading.Event()
+
+        def give(token: AccessToken):
+            is_asked.set()
+            may_answer.wait(AT_ONCE)
+            return self.token_answer(token)
+
+        endpoint.answer = give
+        server.script(self.as_bytes(Reply("one")))
+        first = RunningCall(token_provider, model_call(QUESTION))
+        assert is_asked.wait(AT_ONCE)
+        scope = Scope()
+        second = RunningCall(token_provider, model_call(QUESTION, scope=scope))
+        scope.end()
+        assert "aborted" in str(second.error())
+        may_answer.set()
+        assert first.completion().text == "one"
 
 
 class HasNoPlace(TokensWire):

@@ -278,7 +278,7 @@ def test_a_process_that_is_stopped_by_another_thread_is_interrupted(
         (project / "up").read_bytes()
         scope.end()
         with pytest.raises(Interrupted, match=r"^the process was stopped$"):
-            result.result()
+            result.result(MINUTE / 2)
 
 
 def test_a_text_is_no_command(runner, tmp_path):

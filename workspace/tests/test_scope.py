@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 import pytest
@@ -90,14 +91,18 @@ def test_what_no_thread_is_in_is_closed():
 def test_the_end_waits_until_what_starts_is_known():
     scope = Scope()
     ended = threading.Event()
+
+    def end() -> bool:
+        scope.end()
+        return ended.is_set()
+
     with ThreadPoolExecutor() as pool:
         with scope.starting():
-            end = pool.submit(scope.end)
-            while not scope.is_over:
-                pass
+            has_ended = pool.submit(end)
+            with suppress(TimeoutError):  # as long as it may take to end too early
+                has_ended.result(0.1)
             scope.on_end(ended.set)
-            assert ended.is_set()
-        end.result(SOON)
+        assert has_ended.result(SOON)
 
 
 def test_the_end_does_not_wait_for_ever():
@@ -125,8 +130,8 @@ def test_a_block_is_not_left_while_it_is_ended():
 
 
 PROCESS = """
-import os, sys, time
-from code_commit_workspace import STOP, Interrupted
+import os, sys, threading, time
+from code_commit_workspace import STOP
 
 def told(name):
     os.write(1, f"{name}\\n".encode())
@@ -137,10 +142,12 @@ def leave(code):
 
 STOP.listen(leave)
 STOP.process.on_end(lambda: told("process"))
-git = STOP.process.child(lambda: told("git"))
-wait = STOP.child(lambda: told("wait"))
-git.__enter__()
-wait.__enter__()
+woken = threading.Event()
+blocks = [
+    STOP.process.child(lambda: told("git")), STOP.child(woken.set), STOP.child(lambda: told("wait"))
+]
+for block in blocks:
+    block.__enter__()
 if not os.fork():
     sys.exit(0)  # a fork ends nothing of its parent
 os.wait()
@@ -148,11 +155,15 @@ told("ready")
 if sys.argv[1] == "deaf":
     while True:
         time.sleep(1)
+STOP.begin_work()
 if sys.argv[1] == "interrupted":
-    try:
-        STOP.sleep(60)
-    except Interrupted:
-        told("interrupted")
+    woken.wait(60)
+    looked_again = threading.Event()
+    with STOP.hold():
+        block = STOP.child(looked_again.set)
+        block.__enter__()
+    looked_again.wait(60)  # so the first look is over
+    told("interrupted")
 sys.exit(3)
 """
 

@@ -178,7 +178,8 @@ def test_an_ending_waits_until_nothing_holds(stop):
     with stop.child(lambda: calls.append("ended")):
         with stop.hold():
             stop.set()
-            assert calls == []
+            with stop.child(lambda: calls.append("too late")):
+                assert calls == []
         assert calls == ["ended"]
 
 

@@ -321,7 +321,7 @@ def test_a_server_that_ends_or_is_late_fails_alone(bench, serve) -> None:
 
 
 def test_no_server_outlives_the_run(bench, serve) -> None:
-    serve(trusted=True)
+    serve(f"{PLAIN}import time\ntime.sleep(600)\n", trusted=True)  # also after its input
     worked = bench.use(
         "office_environment",
         {"name": "MARK"},

@@ -52,9 +52,7 @@ class Scope:
             self._end_late(child)
             yield child
         finally:
-            with child._ending:  # not before an ending that was called has returned
-                child._ends.clear()
-                child.end()
+            child._finish(calls_ends=False)
             with self._left:
                 del self._children[child]
                 self._left.notify_all()
@@ -78,19 +76,7 @@ class Scope:
 
     def end(self) -> None:
         """End the children, then this scope. Any thread may call it, and more than once."""
-        self.is_over = True
-        if not self._ending.acquire(timeout=_LONGEST_WAIT):  # another thread will see it
-            return
-        try:
-            for child in self._newest_first():
-                child.end()
-            while self._ends:
-                process, end = self._ends.pop()
-                if process == os.getpid():  # a fork ends nothing of its parent
-                    with suppress(Exception):
-                        end()
-        finally:
-            self._ending.release()
+        self._finish(calls_ends=True)
 
     def wait_until_over(self, seconds: float) -> bool:
         """After `end`, wait until the blocks of all children are left.
@@ -103,6 +89,22 @@ class Scope:
             close()
         with self._left:
             return self._left.wait_for(lambda: not self._children, seconds)
+
+    def _finish(self, *, calls_ends: bool) -> None:
+        self.is_over = True
+        if not self._ending.acquire(timeout=_LONGEST_WAIT):  # another thread is at it
+            return
+        try:
+            for child in self._newest_first():
+                child.end()
+            while self._ends:
+                process, end = self._ends.pop()
+                # A fork ends nothing of its parent.
+                if calls_ends and process == os.getpid():
+                    with suppress(Exception):
+                        end()
+        finally:
+            self._ending.release()
 
     def _newest_first(self) -> tuple[Scope, ...]:
         with self._left:
