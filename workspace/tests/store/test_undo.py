@@ -34,6 +34,15 @@ def picture(root: Path) -> dict[bytes, tuple[object, ...]]:
     return seen
 
 
+def of_git(root: Path) -> dict[Path, tuple[int, ...]]:
+    """Everything in the user's `.git`, including the index and its times."""
+    statuses = {path: path.lstat() for path in (root / ".git").rglob("*")}
+    return {
+        path: (status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns)
+        for path, status in statuses.items()
+    }
+
+
 def wrote(
     workspace: Workspace,
     name: str,
@@ -56,7 +65,7 @@ def test_a_run_is_undone_and_redone(root, workspace, plant, git):
     (root / "keep").chmod(0o755)
     git(root, "add", "a")
     git(root, "commit", "--quiet", "-m", "first")
-    of_git = {path: path.lstat() for path in (root / ".git").rglob("*")}
+    before_in_git = of_git(root)
     before = picture(root)
     run = wrote(
         workspace,
@@ -81,7 +90,7 @@ def test_a_run_is_undone_and_redone(root, workspace, plant, git):
     assert picture(root) == after
     assert undo(workspace, "run") == undone.paths
     assert picture(root) == before
-    assert {path: path.lstat() for path in (root / ".git").rglob("*")} == of_git
+    assert of_git(root) == before_in_git
 
 
 def test_a_persons_lines_elsewhere_stay_through_all_of_it(root, workspace, plant):
