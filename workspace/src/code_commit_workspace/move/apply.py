@@ -63,9 +63,12 @@ def replace(
         except OSError as error:
             # Only the text of errno: the file names in the error are those of the journal, which
             # users do not know.
+            if _is_stale(error):
+                raise ChangedMeanwhile(
+                    f"{operation}: {_CHANGED}", hint="no file was changed; run again"
+                ) from error
             cause = os.strerror(error.errno) if error.errno else str(error)
-            kind = ChangedMeanwhile if _is_stale(error) else NotReady
-            raise kind(
+            raise NotReady(
                 f"{operation}: {cause}", hint="no file was changed; fix the cause, then run again"
             ) from error
 
