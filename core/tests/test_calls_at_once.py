@@ -58,7 +58,7 @@ class Deaf:
         pass
     def complete(self, call):
         told = threading.Event()
-        with call.calling(told.set):
+        with call.scope.child(told.set):
             told.wait(60)
         raise ProviderError("nobody is there", kind="rejected")
     def close(self):

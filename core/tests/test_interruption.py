@@ -460,8 +460,6 @@ sys.meta_path.insert(0, Pressed())
 
 FOLDERS = """
 from code_commit.plugin_api import CommandDefinition, hookimpl
-from code_commit_workspace.git import common_folder
-
 @hookimpl
 def code_commit_commands():
     return [CommandDefinition("wait", "wait", "folders_plugin:wait")]
@@ -469,7 +467,7 @@ def code_commit_commands():
 def wait(host, arguments):
     with host.workspace() as workspace:
         workspace.git.head()
-        print(common_folder._REMOVALS[0].peek()[2][0])
+        print(workspace.git._opened().environ["GIT_COMMON_DIR"])
         raise KeyboardInterrupt
 """
 

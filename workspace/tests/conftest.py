@@ -201,7 +201,6 @@ def sandboxed(sandbox_project: Path, tmp_path: Path) -> Callable[..., ProcessRes
         try:
             return runner.run(["bash", "-c", script], log=tmp_path / "log", timeout=60.0)
         finally:
-            runner.close()
             runner.remove_private_folders()
 
     return run

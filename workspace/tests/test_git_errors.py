@@ -99,17 +99,16 @@ def test_a_folder_that_is_missing_is_named(tmp_path, home):
 REMOVED = """
 import os, sys
 from pathlib import Path
-from code_commit_workspace import Git
-from code_commit_workspace.git.common_folder import remove_common_folders
+from code_commit_workspace import STOP, Git
 git = Git(Path(sys.argv[1]))
 git.run(["status"])
 print(git._opened().environ["GIT_COMMON_DIR"], flush=True)
 if os.fork() == 0:
-    remove_common_folders()
+    STOP.end()
     os._exit(0)
 os.wait()
 assert os.path.exists(git._opened().environ["GIT_COMMON_DIR"]), "it is not the child's"
-remove_common_folders()
+STOP.end()
 os._exit(0)
 """
 

@@ -17,6 +17,7 @@ from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.runner import ProcessRunner
 from code_commit_workspace.process.sandbox.sandbox import Sandbox
 from code_commit_workspace.records import SandboxSettings
+from code_commit_workspace.stop import STOP
 
 KEY = "sk-canary-0123456789"
 MINUTE = 60.0
@@ -30,8 +31,14 @@ def project(tmp_path):
     return root
 
 
+@pytest.fixture
+def scope():
+    with STOP.child() as scope:
+        yield scope
+
+
 @pytest.fixture(params=["bubblewrap", "off"])
-def runner(request, project):
+def runner(request, project, scope):
     if request.param == "bubblewrap":
         request.getfixturevalue("bubblewrap")
     mode = "require" if request.param == "bubblewrap" else "off"
@@ -40,6 +47,7 @@ def runner(request, project):
         SandboxSettings(
             mode, secret_variables=frozenset({"GEMINI_API_KEY"}), secret_prefixes=("CODE_COMMIT_",)
         ),
+        scope=scope,
         state_folder="agent-config/.code-commit",
         redactor=Redactor([KEY]),
     )
@@ -260,13 +268,15 @@ def test_a_log_that_cannot_be_written_leaves_nothing_running(runner, project):
     assert not (project / "ran").exists()
 
 
-def test_a_process_that_is_stopped_by_another_thread_is_interrupted(runner, project, tmp_path):
+def test_a_process_that_is_stopped_by_another_thread_is_interrupted(
+    runner, scope, project, tmp_path
+):
     os.mkfifo(project / "up")
     with ThreadPoolExecutor() as pool:
         script = ["bash", "-c", "echo > up; sleep 1000"]
         result = pool.submit(runner.run, script, log=tmp_path / "log", timeout=MINUTE)
         (project / "up").read_bytes()
-        runner.close()
+        scope.end()
         with pytest.raises(Interrupted, match=r"^the process was stopped$"):
             result.result()
 
@@ -279,7 +289,7 @@ def test_a_text_is_no_command(runner, tmp_path):
 
 
 @pytest.mark.skipif(not HANDLES.is_dir(), reason="looks for open handles in /proc")
-def test_an_interruption_stays_one_if_the_log_cannot_be_written(runner, project, tmp_path):
+def test_an_interruption_stays_one_if_the_log_cannot_be_written(runner, scope, project, tmp_path):
     os.mkfifo(project / "up")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with ThreadPoolExecutor() as pool:
@@ -288,7 +298,7 @@ def test_an_interruption_stays_one_if_the_log_cannot_be_written(runner, project,
         (project / "up").read_bytes()
         resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))  # stands in for a full disk
         try:
-            runner.close()
+            scope.end()
             with pytest.raises(Interrupted):
                 result.result()
         finally:

@@ -55,9 +55,9 @@ def test_a_process_to_talk_to_ends_in_time(talking):
 
 def test_any_thread_ends_the_processes_and_no_more_start(talking):
     processes = [talking.start_process(["sleep", "1000"]) for _ in range(2)]
-    talking.end_processes()
+    talking.scope.end()
     assert [process.wait(60) for process in processes] == [None, None]
-    assert talking.wait_until_over(60)
+    assert talking.scope.wait_until_over(60)
     assert all(process.stdin.closed for process in processes)
 
 

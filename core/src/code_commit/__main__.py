@@ -152,6 +152,8 @@ def _exit_now(code: int) -> NoReturn:
     """Exit without Python's shutdown, which waits for threads. Any thread may call this."""
     from threading import Thread
 
+    from code_commit_workspace import STOP
+
     flushing = Thread(target=_flush, daemon=True)  # the main thread may be in a write that blocks
     try:
         flushing.start()
@@ -159,10 +161,7 @@ def _exit_now(code: int) -> NoReturn:
         _flush()
     else:
         flushing.join(_FLUSH_SECONDS)
-    if process := sys.modules.get("code_commit_workspace.git.process"):
-        process.end_running()
-    if git := sys.modules.get("code_commit_workspace.git.common_folder"):
-        git.remove_common_folders()
+    STOP.end()
     os._exit(code)
 
 

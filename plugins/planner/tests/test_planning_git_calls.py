@@ -6,33 +6,27 @@ from code_commit_testing.git_calls import install_git_listener, lasting_git_call
 
 HEAD = ["rev-parse"]
 CHECKED = ["check-ignore"]
-# A person may have changed files before a change. After it, there is a checkpoint.
-LOOK = ["ls-files", "diff-files"]
-SAVED = ["update-index", "write-tree"]
-CHANGED = [*LOOK, *SAVED]
-TOOL = [*CHECKED, *CHANGED]
-# What the agents changed: the checkpoints, and the trees of before and after.
-WORK = ["for-each-ref", "cat-file", "ls-files", *CHECKED, *SAVED, *SAVED]
+# A look at the files that finds changes, and what the agents changed until then.
+LOOK = ["ls-files", "update-index", "write-tree"]
+FILES = ["ls-files", *CHECKED]
 CALLS = {
     "branch": ["config", "ls-files", *HEAD],
-    # The first look at all files; later ones ask what was changed.
-    "requirements": ["var", "status", *CHECKED, "ls-files", *SAVED, "rev-list", *SAVED],
+    # The first look at all files.
+    "requirements": ["var", "status", *CHECKED, *LOOK],
     # The tag and the line of the history, in one change; the planner writes; what it dropped.
-    "approval": [*CHECKED, *CHANGED, *TOOL, *CHECKED, *CHANGED],
+    "approval": CHECKED,
     "review": [
         *(*HEAD, "diff", "ls-files", "status"),  # what is staged, overlooked and dirty
-        *(*CHECKED, *CHANGED, *LOOK, *CHECKED, *CHANGED),  # the start; the summary
-        *(*HEAD, *TOOL, *TOOL, *HEAD),  # the player writes todos and a file
-        *(*LOOK, *WORK, *HEAD),  # the coach
-        *(*CHECKED, *CHANGED),  # the new names
-        *(*LOOK, *WORK),  # the changes for the message
+        *(*CHECKED, *LOOK, *CHECKED),  # the start; the summary
+        *(*HEAD, *CHECKED, *HEAD),  # the player writes todos and a file
+        *(*LOOK, *FILES, *HEAD),  # the coach
+        *(*CHECKED, *LOOK, *FILES),  # the new names; the changes for the message
         *(*HEAD, "diff", "status", "add"),
-        # `add` may have made git delete objects: all files are looked at again.
-        *(*HEAD, "rev-list", *LOOK, "ls-files", *WORK),  # who wrote what
-        *("diff", "config", *LOOK, "config"),  # hooks may write files
+        *(*HEAD, *FILES),  # who wrote what
+        *("diff", "config"),
     ],
-    "next": [*CHECKED, *CHANGED, "status", "add", "diff", "show", "commit", *HEAD],
-    "end": [],
+    "next": [*CHECKED, "status", "add", "diff", "show", "commit", *HEAD],
+    "end": LOOK,  # what git changed
 }
 
 

@@ -262,4 +262,9 @@ def test_the_planner_does_not_overwrite_what_the_person_writes_meanwhile(codebas
     person.answers("", "quit")
     assert codebase.read(NEW) == after
     messages = json.dumps(cast.requests["planner"][-1].json["messages"])
-    assert messages.count("the user has changed g3-plan/new_requirements.md: read it") == 2
+    assert (
+        messages.count(
+            "g3-plan/new_requirements.md was not written: it was changed since you read it"
+        )
+        == 2
+    )

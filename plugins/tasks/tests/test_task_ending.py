@@ -172,12 +172,12 @@ def test_a_finished_task_lists_the_files_that_it_changed(work) -> None:
     finished = work("--json")
     assert finished.exit_code == 0, finished.stderr
     assert [tuple(row.values()) for row in finished.events[-1]["data"]["data"]["files"]] == [
-        ("README.md", 3, 1, True),
+        ("README.md", 2, 1, True),
         ("by-command.txt", 1, 0, False),
         ("src/main.py", 0, 1, False),
     ]
     lines = [line.partition("] ")[2] for line in finished.stderr.splitlines()]
-    at = lines.index("changed README.md +3 -1 (you changed it, too)")
+    at = lines.index("changed README.md +2 -1 (you changed it, too)")
     assert lines[at + 1 : at + 3] == ["changed by-command.txt +1 -0", "changed src/main.py +0 -1"]
 
 

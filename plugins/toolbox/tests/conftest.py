@@ -60,6 +60,8 @@ class Service:
         with open(os.environ["SCRIPT"] + ".asked", "a") as file:
             file.write(json.dumps(asked) + "\\n")
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]  # repeat the last one
+        for path, text in reply.get("meanwhile", {}).items():  # a person writes
+            Path(path).write_text(text)
         parts = [Opaque("script", {"thinking": reply["thinking"]})] if "thinking" in reply else []
         parts += [Text(reply["text"])] if reply.get("text") else []
         for number, (name, given) in enumerate(reply.get("calls", ())):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from code_commit.plugin_api import NotReady
-from code_commit_toolbox.tool import ToolError
+from code_commit_toolbox.tool import ToolContext, ToolError
 from code_commit_toolbox.tools.project_file import write_text
 
 SECRET = "sk-canary-0123456789-key7Q"
@@ -258,13 +258,90 @@ def test_write_file_replaces_the_whole_file(bench):
 
 
 def test_a_write_that_fails_is_an_error_for_the_model():
-    def apply(changes):
+    def apply(changes, shown):
         raise NotReady("No space left on device")
 
     tree = SimpleNamespace(read=lambda *_: b"old")
     run = SimpleNamespace(check=lambda _: (), tree=tree, apply=apply)
     with pytest.raises(ToolError, match=r"a\.txt was not written: No space left on device"):
-        write_text(run, "a.txt", "new", 1000)
+        write_text(ToolContext(run), "a.txt", "new", 1000)
+
+
+def write(path, content):
+    return ["write_file", {"path": path, "content": content}]
+
+
+def read(path):
+    return ["read_file", {"path": path}]
+
+
+def test_what_a_person_wrote_elsewhere_since_the_agent_read_a_file_stays(bench):
+    file = bench.project.root / "a.txt"
+    todo = bench.project.root / "todo.g3.md"
+    todo.write_text("- [ ] a\n- [ ] b\n- [ ] c\n")
+    calls = [
+        write("./a.txt", "one\ntwo\n3\n"),
+        write("a.txt", "one\ntwo\n3\nfour\n"),
+        ["str_replace", {"path": "a.txt", "old_str": "four", "new_str": "4"}],
+        write("a.txt", "one\ntwo\n3\n4\nfive\n"),
+        ["todo_write", {"content": "- [ ] a\n- [ ] b\n- [x] c\n"}],
+    ]
+    meanwhile = {str(file): "ONE\ntwo\nthree\n", str(todo): "- [x] a\n- [ ] b\n- [ ] c\n"}
+    worked = bench.work(
+        {"calls": [read("a.txt"), ["todo_read", {}]]},
+        {"calls": calls[:3], "meanwhile": meanwhile},
+        {"calls": calls[3:]},
+        {"text": "done"},
+    )
+    assert [result["is_error"] for result in worked.results] == [False] * 7
+    assert file.read_text() == "ONE\ntwo\n3\n4\nfive\n"
+    assert todo.read_text() == "- [x] a\n- [ ] b\n- [x] c\n"
+
+
+def test_what_a_person_wrote_before_a_replacement_is_unknown_to_the_agent(bench):
+    file = bench.project.root / "a.txt"
+    replace = ["str_replace", {"path": "a.txt", "old_str": "three", "new_str": "3"}]
+    worked = bench.work(
+        {"calls": [read("a.txt")]},
+        {"calls": [replace], "meanwhile": {str(file): "ONE\ntwo\nthree\n"}},
+        {"calls": [write("a.txt", "one\ntwo\n3\n")]},
+        {"text": "done"},
+    )
+    assert [result["is_error"] for result in worked.results] == [False] * 3
+    assert file.read_text() == "ONE\ntwo\n3\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "person", "agent"),
+    [
+        ("a.txt", "ONE\ntwo\nthree\n", "1\ntwo\nthree\n"),
+        pytest.param("new.txt", "mine\n", "agent\n", id="nothing was there"),
+    ],
+)
+def test_an_agent_reads_again_what_a_person_changed_at_the_same_places(bench, path, person, agent):
+    file = bench.project.root / path
+    worked = bench.work(
+        {"calls": [read(path)]},
+        {"calls": [write(path, agent)] * 2, "meanwhile": {str(file): person}},
+        {"calls": [read(path), write(path, agent)]},
+        {"text": "done"},
+    )
+    *refused, again, _ = worked.results[1:]
+    error = f"{path} was not written: it was changed since you read it"
+    assert [result["text"].partition(",")[0] for result in refused] == [error] * 2
+    assert again["text"] == person
+    assert file.read_text() == agent
+
+
+def test_a_file_that_cannot_be_read_again_is_replaced(bench):
+    file = bench.project.root / "a.txt"
+    worked = bench.work(
+        {"calls": [read("a.txt")]},
+        {"calls": [read("a.txt"), write("a.txt", "text\n")], "meanwhile": {str(file): "\0"}},
+        {"text": "done"},
+    )
+    assert [result["is_error"] for result in worked.results] == [False, True, False]
+    assert file.read_text() == "text\n"
 
 
 def test_str_replace_replaces_one_passage(bench):

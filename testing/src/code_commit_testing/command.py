@@ -160,12 +160,16 @@ class Project:
         ).parent
 
     def environment(self, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Return an environment without the user's own variables, plus `environ`."""
+        """Return an environment without the user's own variables, plus `environ`.
+
+        The untouched files are not built, unless `environ` sets `CODE_COMMIT_BUILD__BASELINE`.
+        """
         inherited = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         home = {
             "HOME": str(self.home),
             "XDG_CONFIG_HOME": str(self.home / ".config"),
             "GIT_CONFIG_NOSYSTEM": "1",
+            "CODE_COMMIT_BUILD__BASELINE": "never",
         }
         return {**inherited, **home, **(environ or {})}
 

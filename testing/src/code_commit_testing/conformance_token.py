@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 from urllib.parse import quote_plus, urlsplit
@@ -16,6 +16,7 @@ from code_commit.plugin_api import (
     Provider,
     ProviderDefinition,
     ProviderError,
+    Scope,
     TokenWire,
 )
 from code_commit_testing.conformance_samples import INVALID_ANSWERS, KEY, QUESTION
@@ -120,10 +121,11 @@ class TokenConformance(StreamHttpConformance):
     ) -> None:
         waiting = threading.Semaphore(0)
 
-        @contextmanager
-        def calling(_: Callable[[], object]) -> Iterator[None]:
-            waiting.release()
-            yield
+        class Waits(Scope):
+            @contextmanager
+            def child(self, *_: object, **__: object) -> Iterator[Scope]:
+                waiting.release()
+                yield self
 
         def give(token: AccessToken) -> Answer:
             assert waiting.acquire(timeout=AT_ONCE)
@@ -133,7 +135,7 @@ class TokenConformance(StreamHttpConformance):
 
         endpoint.answer = give
         server.script(*map(self.as_bytes, (Reply("one"), Reply("two"))))
-        calls = [RunningCall(token_provider, model_call(QUESTION, calling=calling)) for _ in "12"]
+        calls = [RunningCall(token_provider, model_call(QUESTION, scope=Waits())) for _ in "12"]
         assert {call.completion().text for call in calls} == {"one", "two"}
         assert len(endpoint.requests) == 1
 

@@ -13,7 +13,8 @@ import importlib
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type
 # checkers.
 _PUBLIC = {
-    "move.moving": ("Conflict",),
+    "move.moving": ("Moved",),
+    "store.log": ("Entry", "RunLog"),
     "store.run_changes": ("RunChanges",),
     "store.store": ("Store",),
     "store.undo": ("Undone",),
@@ -21,12 +22,12 @@ _PUBLIC = {
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",
+        "Conflict",
         "Interrupted",
         "NotReady",
     ),
     "git": ("Git", "GitError", "NoRepository"),
     "git.committing": ("NextCommit", "StatusEntry"),
-    "interruption": ("STOP", "Stop"),
     "guard.private_folder": ("check_private_folder", "require_gitignore_line"),
     "process.launch": ("Process",),
     "process.running": ("RunningProcess",),
@@ -49,6 +50,8 @@ _PUBLIC = {
     "files.tree_removal": ("remove_tree",),
     "files.way_of_path": ("replaceable_places",),
     "files.whole_file": ("create_file", "replace_file"),
+    "scope": ("Scope",),
+    "stop": ("STOP", "Stop"),
     "workspace": ("Workspace",),
 }
 # Old names, with the new one and the first version without the old one, which is the next minor.

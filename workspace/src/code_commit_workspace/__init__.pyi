@@ -1,6 +1,7 @@
 # What this package offers, one name a line. `__init__.py` imports each on first use.
 from .errors import ChangeSetRefused as ChangeSetRefused
 from .errors import CodeCommitError as CodeCommitError
+from .errors import Conflict as Conflict
 from .errors import Interrupted as Interrupted
 from .errors import NotReady as NotReady
 from .files.programs import find_program as find_program
@@ -21,10 +22,8 @@ from .git.committing import NextCommit as NextCommit
 from .git.committing import StatusEntry as StatusEntry
 from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
-from .interruption import STOP as STOP
-from .interruption import Stop as Stop
 from .keys.redaction import Redactor as Redactor
-from .move.moving import Conflict as Conflict
+from .move.moving import Moved as Moved
 from .process.launch import Process as Process
 from .process.running import RunningProcess as RunningProcess
 from .process.terminal_text import as_on_terminal as as_on_terminal
@@ -36,6 +35,11 @@ from .records import Refusal as Refusal
 from .records import SandboxSettings as SandboxSettings
 from .records import StoreLimits as StoreLimits
 from .records import Tree as Tree
+from .scope import Scope as Scope
+from .stop import STOP as STOP
+from .stop import Stop as Stop
+from .store.log import Entry as Entry
+from .store.log import RunLog as RunLog
 from .store.run_changes import RunChanges as RunChanges
 from .store.store import Store as Store
 from .store.undo import Undone as Undone

@@ -2,6 +2,7 @@
 
 CodeCommitError
 ├── NotReady          something is missing, broken or in the way
+│   └── Conflict      somebody changed the same places of a file
 ├── ChangeSetRefused  a path rule does not allow a change
 └── Interrupted       Ctrl-C, SIGTERM, or a run that was ended
 """
@@ -12,6 +13,8 @@ import errno
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from code_commit_workspace.records import Refusal
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
@@ -28,6 +31,14 @@ class CodeCommitError(Exception):
 
 class NotReady(CodeCommitError):  # noqa: N818 - the name of the outcome
     """Something that the run needs is missing, broken, or held by another run."""
+
+
+class Conflict(NotReady):
+    """Somebody changed files at the same places; nothing was written. `paths` names them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.paths = tuple(sorted(paths))
+        super().__init__(f"changed by somebody else at the same places: {', '.join(self.paths)}")
 
 
 class ChangeSetRefused(CodeCommitError):  # noqa: N818 - the name of the outcome

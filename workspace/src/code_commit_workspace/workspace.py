@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from code_commit_workspace.errors import ChangeSetRefused, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.move.home import STORE, make_state_folder
 from code_commit_workspace.move.lock import ProjectLock
 from code_commit_workspace.move.recover import recover
 from code_commit_workspace.records import Protected, SandboxSettings, StoreLimits
+from code_commit_workspace.scope import Scope
+from code_commit_workspace.stop import STOP
 
 # Imported on first use: a command that only reads starts no process and checks no changes, and one
 # that only asks for sizes opens nothing.
@@ -55,8 +56,8 @@ class Workspace:
 
     `git` runs git, `redactor` hides keys, `state_folder` keeps state between runs. `project` opens
     files and folders through handles, so that no link is followed. `recovered` describes what was
-    rolled back after an interrupted run; None if nothing was. `started` are the processes of
-    `start_process`.
+    rolled back after an interrupted run; None if nothing was. `scope` ends the processes: when it
+    is over, none starts. `started` is whether `start_process` started one.
     """
 
     root: Path
@@ -72,9 +73,10 @@ class Workspace:
     store_limits: Callable[[], StoreLimits]
     max_files: int
     recovered: str | None
+    scope: Scope
     _lock: ProjectLock | None
     _stack: ExitStack
-    started: list[RunningProcess] = field(default_factory=list)
+    started: bool = False
     _warnings: set[str] = field(default_factory=set)
 
     @classmethod
@@ -157,6 +159,7 @@ class Workspace:
                 store_limits=store_limits,
                 max_files=max_files,
                 recovered=recovered,
+                scope=stack.enter_context(STOP.child()),
                 _lock=lock,
                 _stack=stack,
             )
@@ -182,8 +185,8 @@ class Workspace:
     def close(self) -> None:
         """End running processes, release the lock, and close the folder."""
         with STOP.hold(), self._stack:  # releases the lock even if a process cannot be ended
-            self.end_processes()
-            if self.wait_until_over(_ENDS_WITHIN) and "_runner" in self.__dict__:
+            self.scope.end()
+            if self.scope.wait_until_over(_ENDS_WITHIN) and "_runner" in self.__dict__:
                 self._runner.remove_private_folders()
 
     def name_run(self, run: str) -> None:
@@ -352,6 +355,7 @@ class Workspace:
         return ProcessRunner(
             self.root,
             self.sandbox,
+            scope=self.scope,
             redactor=self.redactor,
             state_folder=str(self.state_folder.relative_to(self.root)),
             build_script=self.build_script,
@@ -415,10 +419,12 @@ class Workspace:
         stdin: bytes = b"",
         env: Mapping[str, str] = MappingProxyType({}),
         isolation_required: bool = False,
+        scope: Scope | None = None,
     ) -> ProcessResult:
         """Run `argv` in the root until it ends or `timeout` seconds pass.
 
-        `env` is added to its environment. Nothing that it started keeps running.
+        `env` is added to its environment. Nothing that it started keeps running. The end of
+        `scope`, by default that of the workspace, ends it.
 
         Raises:
             NotReady: the root is gone, or isolation is required but does not work here.
@@ -432,6 +438,7 @@ class Workspace:
             stdin=stdin,
             env=env,
             isolation_required=isolation_required,
+            scope=scope,
         )
 
     def start_process(
@@ -451,24 +458,8 @@ class Workspace:
             Interrupted: the workspace was closed.
         """
         process = self._runner.start(argv, env=env or {}, isolation_required=isolation_required)
-        self.started.append(process)
+        self.started = True
         return process
-
-    def end_processes(self) -> None:
-        """End the running processes and start no new ones. Any thread may call this."""
-        if "_runner" in self.__dict__:
-            self._runner.close()
-
-    def wait_until_over(self, seconds: float) -> bool:
-        """After `end_processes`, wait until no process is running.
-
-        Return False if that takes longer than so many seconds.
-        """
-        for process in self.started:
-            process.close()
-        if "_runner" not in self.__dict__:
-            return True
-        return self._runner.wait_until_over(seconds)
 
     # --- state ------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from code_commit.plugin_api.definitions import CommandDefinition, Invocation
     from code_commit.plugin_api.host import Repository
     from code_commit.plugin_api.run import RunSummary
-    from code_commit_workspace import CheckpointLimits, Redactor, Workspace
+    from code_commit_workspace import Redactor, StoreLimits, Workspace
 
 _HIGHEST_CODE = 255  # that a process can return
 
@@ -153,7 +153,7 @@ class CommandHost:
             protected=PROTECTED,
             redactor=redactor,
             sandbox=sandbox,
-            checkpoint_limits=self._checkpoint_limits,
+            store_limits=self._store_limits,
         )
         if workspace.recovered:
             self.out.note(f"warning: {workspace.recovered}")
@@ -188,16 +188,16 @@ class CommandHost:
             check_private_folder(folder, PRIVATE_FOLDER)
         return load_settings(folder, flags=self.flags, environ=self.environ)
 
-    def _checkpoint_limits(self) -> CheckpointLimits:
-        """Return how much a checkpoint saves. `undo` works with a broken configuration, too."""
-        from code_commit.run.workspace_settings import checkpoint_limits
-        from code_commit_workspace import CheckpointLimits
+    def _store_limits(self) -> StoreLimits:
+        """Return how much the store keeps. `undo` works with a broken configuration, too."""
+        from code_commit.run.workspace_settings import store_limits
+        from code_commit_workspace import StoreLimits
 
         try:
-            return checkpoint_limits(self.configuration)
+            return store_limits(self.configuration)
         except NotReady as error:
-            self.out.note(f"warning: the settings in checkpoints do not count: {error.message}")
-            return CheckpointLimits()
+            self.out.note(f"warning: the settings in store do not count: {error.message}")
+            return StoreLimits()
 
     @property
     def build_timeout(self) -> float:

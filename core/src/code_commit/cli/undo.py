@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,14 +17,14 @@ from code_commit.plugin_api.errors import ExitCode, NotReady, UsageError
 from code_commit.plugin_api.run_files import DOCUMENT, LOGS, find_run, open_run_file, run_folders
 from code_commit.plugin_api.run_summary import note_redone, note_undone
 from code_commit.plugin_api.stored_json import read_json
-from code_commit.run.put_back import describe_put_back, take_killed_trials, trial_marker
 from code_commit_workspace import STOP
-from code_commit_workspace.words import count_by_folder, count_of, printable
+from code_commit_workspace.words import count_by_folder, count_of, join_paths, printable
 
 if TYPE_CHECKING:
-    from code_commit_workspace import Checkpoints, PutBack
+    from code_commit_workspace import Undone
 
 _SHOWN_PATHS = 10
+_NAMED = 20  # paths in one message
 _SEVERAL = re.compile(r"~(?P<count>[1-9]\d{0,3})")
 
 
@@ -32,56 +33,59 @@ def undo_arguments(parser: ArgumentParser) -> None:
     parser.description = "Restore the files that a run changed. `code-commit redo` takes it back."
     run = (
         "a folder in logs, a unique prefix of its name, latest, or ~2 for the last two "
-        "(default: the latest whose changes are there)"
+        "(default: the latest, unless it is committed)"
     )
     parser.add_argument("run", nargs="?", metavar="RUN", help=run)
     parser.add_argument(
         "paths", nargs="*", metavar="PATH", help="restore only these files and folders"
     )
     parser.add_argument(
-        "--force", action="store_true", help="also restore files that were changed since the run"
+        "--force", action="store_true", help="also replace changes of yours that overlap"
     )
     add_json(parser)
 
 
 def undo(host: CommandHost, arguments: Namespace) -> int:
-    """Restore the files that a run changed, by default the latest run whose changes are there.
+    """Move the files back that a run wrote, by default the latest run.
 
     Raises:
-        NotReady: the run does not exist or wrote nothing, or files were changed since.
+        NotReady: the run does not exist, there is nothing to undo, or changes of people overlap.
         UsageError: several runs, and paths.
     """
     name, count, paths = _selection(host, arguments)
-    undone: list[tuple[str, PutBack]] = []
+    undone: list[Undone] = []
     with host.workspace(writes=True, repository="existing") as workspace:
-        for text in take_killed_trials(workspace):
-            host.out.note(f"warning: {text}")
         for _ in range(count):
             STOP.check()
             try:
-                run = _run_to_undo(host, name, workspace.checkpoints)
+                run = find_run(host.root, name).name if name else None
                 with STOP.hold():
-                    put_back = workspace.checkpoints.undo(run, paths, force=arguments.force)
-                    note_undone(host.root / LOGS / put_back.run, put_back.paths)
+                    latest = workspace.store.undo(run, paths, force=arguments.force)
+                    note_undone(host.root / LOGS / latest.run, latest.paths)
             except NotReady as error:
                 if not undone:
                     raise
-                before = ", ".join(run for run, _ in undone)
+                before = ", ".join(earlier.run for earlier in undone)
                 raise NotReady(error.message, hint=f"undone before that: {before}") from error
-            undone.append((put_back.run, put_back))
+            undone.append(latest)
             if not arguments.json:
-                _print(host, put_back.run, put_back)
+                _print(host, latest)
     if arguments.json:
-        host.out.document({
-            "run": undone[-1][0],
-            "runs": [run for run, _ in undone],
-            "restored": sorted({path for _, put_back in undone for path in put_back.paths}),
-            "edited": sorted({path for _, put_back in undone for path in put_back.edited}),
-            "unclaimed": sorted({path for _, put_back in undone for path in put_back.unclaimed}),
-            "moved": {path: place for _, put_back in undone for path, place in put_back.moved},
-            "left_out": sorted({path for _, put_back in undone for path in put_back.left_out}),
-        })  # fmt: skip
+        host.out.document(
+            {
+                "run": undone[-1].run,
+                "runs": [one.run for one in undone],
+                "restored": _all(one.paths for one in undone),
+                "merged": _all(one.merged for one in undone),
+                "replaced": _all(one.replaced for one in undone),
+                "left": _all(one.left for one in undone),
+            }
+        )
     return ExitCode.REACHED
+
+
+def _all(paths: Iterable[Collection[str]]) -> list[str]:
+    return sorted(set(chain.from_iterable(paths)))
 
 
 def _selection(host: CommandHost, arguments: Namespace) -> tuple[str | None, int, list[str]]:
@@ -110,47 +114,61 @@ def _selection(host: CommandHost, arguments: Namespace) -> tuple[str | None, int
 def redo_arguments(parser: ArgumentParser) -> None:
     """Add the arguments of `redo`."""
     parser.description = (
-        "Bring back what was put back last: by `code-commit undo`, "
-        "by a run that restored its files, or after a trial."
+        "Bring back what was restored last: by `code-commit undo`, or by a run that restored its "
+        "files."
     )
     run = (
         "a folder in logs, a unique prefix of its name, or latest (default: "
-        "the run whose files were put back last)"
+        "the run whose files were restored last)"
     )
     parser.add_argument("run", nargs="?", metavar="RUN", help=run)
     add_json(parser)
 
 
 def redo(host: CommandHost, arguments: Namespace) -> int:
-    """Bring back the files that were put back last.
+    """Bring back what was moved back last.
 
     Raises:
-        NotReady: nothing was put back, or the files were changed since.
+        NotReady: nothing was, or changes of people overlap.
     """
     name = arguments.run and find_run(host.root, arguments.run).name
     with host.workspace(writes=True, repository="existing") as workspace, STOP.hold():
-        run, brought_back = workspace.checkpoints.redo(name)
-        trial_marker(workspace, run).unlink(missing_ok=True)
-        note_redone(host.root / LOGS / run, brought_back)
+        redone = workspace.store.redo(name)
+        note_redone(host.root / LOGS / redone.run, redone.paths)
     if arguments.json:
-        host.out.document({"run": run, "restored": list(brought_back)})
+        host.out.document(
+            {
+                "run": redone.run,
+                "restored": list(redone.paths),
+                "merged": list(redone.merged),
+            }
+        )
         return ExitCode.REACHED
-    host.out.note(f"brought back {count_of(len(brought_back), 'file')} of {run}")
-    for line in count_by_folder(brought_back):
-        host.out.line(line)
+    host.out.note(f"brought back {count_of(len(redone.paths), 'file')} of {redone.run}")
+    _print_paths(host, redone)
     return ExitCode.REACHED
 
 
-def _print(host: CommandHost, run: str, put_back: PutBack) -> None:
-    restored = put_back.paths
+def _print(host: CommandHost, undone: Undone) -> None:
     # Also if stdout cannot be written.
-    host.out.note(f"restored {count_of(len(restored), 'file')} from before {run}")
-    for text in describe_put_back(put_back):
-        host.out.note(printable(f"warning: {text}", newlines=False))
-    for line in count_by_folder(restored):
+    host.out.note(f"restored {count_of(len(undone.paths), 'file')} from before {undone.run}")
+    _print_paths(host, undone)
+    if commit := _commit_of(host.root / LOGS / undone.run):
+        host.out.note(f"hint: the commit {commit} stays; {_how_to_revert(undone.paths)}")
+
+
+def _print_paths(host: CommandHost, undone: Undone) -> None:
+    """Print the paths, and what became of changes of people and builds."""
+    notes = {
+        "merged with your changes": undone.merged,
+        "your changes are replaced, and `code-commit redo` brings them back": undone.replaced,
+        "left, because no response wrote them": undone.left,
+    }
+    for text, paths in notes.items():
+        if paths:
+            host.out.note(printable(f"{text}: {join_paths(paths, _NAMED)}", newlines=False))
+    for line in count_by_folder(undone.paths):
         host.out.line(line)
-    if commit := _commit_of(host.root / LOGS / run):
-        host.out.note(f"hint: the commit {commit} stays; {_how_to_revert(restored)}")
 
 
 def _how_to_revert(restored: Sequence[str]) -> str:
@@ -170,13 +188,3 @@ def _commit_of(folder: Path) -> str:
     ):
         return str(read_json(file.read())["data"]["committed"])[:12]
     return ""
-
-
-def _run_to_undo(host: CommandHost, name: str | None, checkpoints: Checkpoints) -> str | None:
-    """Return the run called `name`; None is the latest one with changes that are there."""
-    if not name:
-        return None
-    run = find_run(host.root, name).name
-    if not checkpoints.of_run(run):
-        raise NotReady(f"nothing to undo: {run} changed no files")
-    return run

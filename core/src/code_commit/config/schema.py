@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from code_commit.config.sources import FLAG, VARIABLE, Name
 from code_commit.imports import import_without_plugins
 from code_commit.plugin_api.errors import NotReady
-from code_commit_workspace import CheckpointLimits
+from code_commit_workspace import StoreLimits
 from code_commit_workspace.words import closest
 
 # Here, because every process that defines models imports this module first.
@@ -32,7 +32,7 @@ Stream = Literal["auto", "always", "never"]
 Dollars = Annotated[Decimal, BeforeValidator(_not_a_switch), Field(gt=0, allow_inf_nan=False)]
 
 
-_LIMITS = CheckpointLimits()
+_LIMITS = StoreLimits()
 
 
 class _Table(BaseModel):
@@ -50,6 +50,11 @@ class BuildSettings(_Table):
         default=256 * 1024,
         description="Bytes of the output of a process that a workflow gets; of longer output, "
         "the head and the tail.",
+    )
+    baseline: Literal["while-waiting", "before", "never"] = Field(
+        default="while-waiting",
+        description="Build the files from before the run, unless they are known to be green: while "
+        "the first call is out, or before it, which a red build prevents; or never.",
     )
 
 
@@ -77,22 +82,22 @@ class SandboxTable(_Table):
     )
 
 
-class CheckpointSettings(_Table):
-    """`[checkpoints]`: how much of the project is saved for `undo`."""
+class StoreSettings(_Table):
+    """`[store]`: how much of the project is saved for `undo`."""
 
-    max_file: Annotated[
-        int, BeforeValidator(_not_a_switch), Field(ge=CheckpointLimits.LEAST_FILE)
-    ] = Field(
-        default=_LIMITS.max_file,
-        description="Bytes of the largest file that is saved for `undo`; "
-        "holes of sparse files count.",
+    max_file: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=StoreLimits.LEAST_FILE)] = (
+        Field(
+            default=_LIMITS.max_file,
+            description="Bytes of the largest file that is saved for `undo`; "
+            "holes of sparse files count.",
+        )
     )
-    max_total: Annotated[
-        int, BeforeValidator(_not_a_switch), Field(ge=CheckpointLimits.LEAST_TOTAL)
-    ] = Field(
-        default=_LIMITS.max_total,
-        description="Bytes of all files that are saved and that git does not have; "
-        "the largest are left out first.",
+    max_total: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=StoreLimits.LEAST_TOTAL)] = (
+        Field(
+            default=_LIMITS.max_total,
+            description="Bytes of all files that were changed together and are saved; "
+            "the largest are left out first.",
+        )
     )
 
 
@@ -106,7 +111,7 @@ class RetentionSettings(_Table):
         default=None, description="Days for which a run is kept, from its start."
     )
     bytes: Annotated[int, BeforeValidator(_not_a_switch), Field(ge=1)] | None = Field(
-        default=None, description="Most bytes of run folders and checkpoints."
+        default=None, description="Most bytes of run folders and of the store."
     )
 
 
@@ -174,8 +179,8 @@ class HostSettings(BaseModel):
         default=120, description="Time limit of the work of each plugin after a run, in seconds."
     )
     build: BuildSettings = Field(default_factory=BuildSettings, description="Limits of build.sh.")
-    checkpoints: CheckpointSettings = Field(
-        default_factory=CheckpointSettings, description="Limits of what is saved for `undo`."
+    store: StoreSettings = Field(
+        default_factory=StoreSettings, description="Limits of what is saved for `undo`."
     )
     retention: RetentionSettings = Field(
         default_factory=RetentionSettings,

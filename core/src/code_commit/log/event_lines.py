@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from code_commit.plugin_api.context_line import describe_context
-from code_commit.plugin_api.process_end import is_build, process_ending, process_passed
+from code_commit.plugin_api.process_end import is_baseline, is_build, process_ending, process_passed
 from code_commit.plugin_api.record import Record
 from code_commit.plugin_api.run_files import LOGS
 from code_commit_workspace.words import count_of, join_paths, shorten
@@ -126,11 +126,14 @@ def _call_finished(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _changes_applied(data: Mapping[str, Any]) -> Sequence[Line]:
-    return [
+    lines = [
         Line(f"{count_of(len(paths), 'file')} {verb}: {join_paths(paths, _SHOWN_PATHS)}")
         for verb in ("written", "deleted")
         if (paths := data.get(verb))
     ]
+    if merged := data.get("merged"):
+        lines.append(Line(f"merged with your changes: {join_paths(merged, _SHOWN_PATHS)}"))
+    return lines
 
 
 def _changes_refused(data: Mapping[str, Any]) -> Sequence[Line]:
@@ -157,6 +160,8 @@ def _changes_undone(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _process_started(data: Mapping[str, Any]) -> Sequence[Line]:
+    if is_baseline(data):
+        return ()
     isolation = f"isolated by {data.get('sandbox')}"
     if data.get("sandbox") == "off":
         isolation = "not isolated"
@@ -164,6 +169,8 @@ def _process_started(data: Mapping[str, Any]) -> Sequence[Line]:
 
 
 def _process_finished(data: Mapping[str, Any]) -> Sequence[Line]:
+    if is_baseline(data):
+        return _baseline_finished(data)
     name = _process(data)
     after = f"after {_seconds(data.get('seconds'))}"
     if process_passed(data):
@@ -172,6 +179,13 @@ def _process_finished(data: Mapping[str, Any]) -> Sequence[Line]:
     if not data.get("tampered"):
         ending = f"{ending} {after}"
     return (Line(f"{name} {ending}, see {data.get('log')}", BAD),)
+
+
+def _baseline_finished(data: Mapping[str, Any]) -> Sequence[Line]:
+    if process_passed(data) or data.get("exit_code") is None:
+        return ()
+    text = f"the build is red before the run: it {process_ending(data)}, see {data.get('log')}"
+    return (Line(text, BAD),)
 
 
 def _process(data: Mapping[str, Any]) -> str:

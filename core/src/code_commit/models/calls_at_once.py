@@ -10,14 +10,13 @@ from functools import partial
 from queue import SimpleQueue
 
 from code_commit.log.run_log import RunLog
-from code_commit.models.cancellation import Cancellation
 from code_commit.models.chain import ChainedModel
 from code_commit.plugin_api.conversation import Completion, Request
 from code_commit.plugin_api.event import CallArrived
 from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
 from code_commit.plugin_api.provider import Watch
 from code_commit.plugin_api.running_code import host_works
-from code_commit_workspace import STOP
+from code_commit_workspace import STOP, Scope
 
 _Complete = Callable[[], Completion]
 
@@ -32,15 +31,15 @@ class ArrivedCall:
 
 
 class ConcurrentCalls:
-    """Starts calls, and yields them as they end. Implements `CallsAtOnce`.
+    """Starts calls, which end with `scope`, and yields them as they end. Implements `CallsAtOnce`.
 
     The calls to a recorded run are not made in threads, but one after the other in the order in
     which they arrived there, so that a replay takes them in this order.
     """
 
-    def __init__(self, log: RunLog) -> None:
+    def __init__(self, log: RunLog, scope: Scope) -> None:
         self._log = log
-        self._cancellation = Cancellation()
+        self._scope = scope
         self._ended: SimpleQueue[ArrivedCall] = SimpleQueue()
         self._running: set[int] = set()
         self._recorded: dict[int, Callable[[], ArrivedCall]] = {}
@@ -67,7 +66,7 @@ class ConcurrentCalls:
             size,
             label=label,
             watch=watch,
-            cancellation=self._cancellation,
+            scope=self._scope,
         )
         make = partial(_make, number, context, complete)
         choose = getattr(model.service.provider, "next_arrival", None)
@@ -95,10 +94,6 @@ class ConcurrentCalls:
             arrived = STOP.get(self._ended)
         self._running.discard(arrived.number)
         return arrived
-
-    def cancel(self) -> None:
-        """Cancel the calls under way."""
-        self._cancellation.set()
 
 
 def _make(number: int, context: Context, complete: _Complete) -> ArrivedCall:

@@ -11,13 +11,11 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from code_commit.models.call_log import CallLog, refusal
-from code_commit.models.cancellation import Cancellation
 from code_commit.models.context_window import Windows
 from code_commit.models.leaked_thinking import without_thinking
 from code_commit.models.limits import Budget, deadline, require_price, retry
@@ -41,7 +39,7 @@ from code_commit.plugin_api.errors import (
 )
 from code_commit.plugin_api.prompt_size import PromptPart, PromptSize
 from code_commit.plugin_api.provider import ModelCall, ModelLayer, NextLayer, Watch
-from code_commit_workspace import STOP, Redactor
+from code_commit_workspace import STOP, Redactor, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,6 @@ class Models:
     layers: Sequence[tuple[str, ModelLayer]]
     budget: Budget | None
     watched: bool = False
-    ended: Cancellation = field(default_factory=Cancellation)
     windows: Windows = field(init=False)
 
     def __post_init__(self) -> None:
@@ -127,25 +124,20 @@ class Models:
             chain = partial(run_layer, next=chain, layer=layer, distribution=distribution)
         return partial(self.log.record, next=chain, service=service)
 
-    def wait(self, cancellation: Cancellation, seconds: float) -> None:
+    def wait(self, scope: Scope, seconds: float) -> None:
         """Wait for `seconds`.
 
         Raises:
             Interrupted: the run ended, the call was cancelled, or a signal came.
         """
         woken = threading.Event()
-        with self.ended.calling(woken.set), cancellation.calling(woken.set):
+        with scope.child(woken.set):
             woken.wait(seconds)
         STOP.check()
-        if cancellation.is_set:
+        if scope is not self.services.scope and scope.is_over:
             raise Interrupted("cancelled")
-        if self.ended.is_set:
+        if self.services.scope.is_over:
             raise Interrupted("the run ended before the call did")
-
-    def close(self) -> None:
-        """End running calls, and start no new ones. Any thread may call this."""
-        self.ended.set()
-        self.services.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +178,8 @@ class ChainedModel:
         size = PromptSize.of(request, parts)
         self.require_fit(size)
         number = self.models.log.next_number()
-        return self.complete_call(request, number, size, label=label, watch=watch)
+        scope = self.models.services.scope
+        return self.complete_call(request, number, size, label=label, watch=watch, scope=scope)
 
     def complete_call(
         self,
@@ -196,9 +189,9 @@ class ChainedModel:
         *,
         label: str,
         watch: Watch | None,
-        cancellation: Cancellation | None = None,
+        scope: Scope,
     ) -> Completion:
-        """Make the call `number`, whose prompt fits. Setting `cancellation` ends it.
+        """Make the call `number`, whose prompt fits. It ends with `scope`.
 
         If it fails in a way that may pass, the models of the setting `fallback` take over, each in
         a call of its own.
@@ -210,7 +203,7 @@ class ChainedModel:
         while True:
             try:
                 return model.complete_once(
-                    request, calls, size, label=label, watch=watch, cancellation=cancellation
+                    request, calls, size, label=label, watch=watch, scope=scope
                 )
             except ProviderFailed as error:
                 successor = next(successors, None) if error.may_pass else None
@@ -247,16 +240,17 @@ class ChainedModel:
         *,
         label: str,
         watch: Watch | None,
-        cancellation: Cancellation | None,
+        scope: Scope,
     ) -> Completion:
         """Make the last of `calls`, in place of the one before it."""
         services = self.models.services
-        call = self._call(request, label, calls[-1], cancellation)
-        received = self.chain(
-            call,
-            watch=watch if services.settings.stop_early else None,
-            instead_of=calls[-2] if len(calls) > 1 else None,
-        )
+        call = self._call(request, label, calls[-1], scope)
+        with services.scope.child():  # the run waits for the end of what is logged
+            received = self.chain(
+                call,
+                watch=watch if services.settings.stop_early else None,
+                instead_of=calls[-2] if len(calls) > 1 else None,
+            )
         self.models.windows.warn_if_cut(size, received, self.service)
         completion = without_thinking(received)
         if completion is not received:
@@ -276,18 +270,12 @@ class ChainedModel:
     def count_tokens(self, request: Request) -> int | None:
         """Ask the service for the tokens of a request. Implements `Model.count_tokens`."""
         _require_request(request)
-        return count_tokens(self._call(request, "", 0), service=self.service)
+        call = self._call(request, "", 0, self.models.services.scope)
+        return count_tokens(call, service=self.service)
 
-    def _call(
-        self,
-        request: Request,
-        label: str,
-        number: int,
-        cancellation: Cancellation | None = None,
-    ) -> ModelCall:
+    def _call(self, request: Request, label: str, number: int, scope: Scope) -> ModelCall:
         models = self.models
         stream = self.service.stream
-        cancellation = cancellation or Cancellation()
         return ModelCall(
             request=_redacted(request, models.services.redactor),
             label=label,
@@ -297,10 +285,10 @@ class ChainedModel:
             number=number,
             root=models.services.root,
             deadline=math.inf,
-            wait=partial(models.wait, cancellation),
+            wait=partial(models.wait, scope),
             warn=models.log.warn,
             stream=stream == "always" or (stream == "auto" and models.watched),
-            calling=partial(_calling, cancellation),
+            scope=scope,
             hide=models.services.redactor.add,
         )
 
@@ -332,24 +320,15 @@ class OtherModel:
         size = PromptSize.of(call.request)
         self.model.require_fit(size)
         self.models.log.pass_on(call)
-        cancellation = Cancellation()
         number = self.models.log.next_number()
-        with call.calling(cancellation.set):
-            return replace(self.model, role=call.role).complete_once(
-                call.request,
-                [number],
-                size,
-                label=call.label,
-                watch=None,
-                cancellation=cancellation,
-            )
-
-
-@contextmanager
-def _calling(cancellation: Cancellation, end: Callable[[], object]) -> Iterator[None]:
-    """Call `end` if the call of the block is cancelled, or a signal comes."""
-    with STOP.calling(end), cancellation.calling(end):
-        yield
+        return replace(self.model, role=call.role).complete_once(
+            call.request,
+            [number],
+            size,
+            label=call.label,
+            watch=None,
+            scope=call.scope,
+        )
 
 
 def _require_request(request: object) -> None:

@@ -32,12 +32,14 @@ from .definitions import ProviderDefinition as ProviderDefinition
 from .definitions import WorkflowDefinition as WorkflowDefinition
 from .errors import STOP as STOP
 from .errors import CodeCommitError as CodeCommitError
+from .errors import Conflict as Conflict
 from .errors import ExitCode as ExitCode
 from .errors import Interrupted as Interrupted
 from .errors import LimitReached as LimitReached
 from .errors import NotReady as NotReady
 from .errors import ProviderFailed as ProviderFailed
 from .errors import ResponseRefused as ResponseRefused
+from .errors import Scope as Scope
 from .errors import Stop as Stop
 from .errors import UsageError as UsageError
 from .errors import exit_code_of as exit_code_of

@@ -21,8 +21,10 @@ from code_commit_workspace import (
     STOP,
     ChangeSetRefused,
     CodeCommitError,
+    Conflict,
     Interrupted,
     NotReady,
+    Scope,
     Stop,
 )
 from code_commit_workspace.errors import no_access, no_room
@@ -35,7 +37,8 @@ if TYPE_CHECKING:  # every command imports this module
 
 _MOST_CAUSES = 50
 
-__all__ = ["STOP", "CodeCommitError", "Interrupted", "NotReady", "Stop"]  # of the workspace
+# Of the workspace.
+__all__ = ["STOP", "CodeCommitError", "Conflict", "Interrupted", "NotReady", "Scope", "Stop"]
 
 
 class ExitCode(IntEnum):

@@ -204,29 +204,29 @@ class ChangesRefused(Event):
 class ChangesApplied(Event):
     """All changes of a response are on disk.
 
-    `diff` names the file of the diff, written if a plugin has a log sink.
+    `diff` names the file of the diff, written if a plugin has a log sink. A person changed the
+    files at `merged`, too: their changes stay.
     """
 
     kind: ClassVar[str] = "changes.applied"
     written: tuple[str, ...]
     deleted: tuple[str, ...]
     diff: str | None = None
+    merged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ChangesUndone(Event):
-    """The files at `paths` were restored from a checkpoint.
+    """The files at `paths` were moved back to what they were before the run wrote them.
 
-    Those at `edited` were not: a person changed them after the run wrote them. Those at `unclaimed`
-    were, but changed while a process ran and no response wrote them, so a person may have:
-    `code-commit redo` brings them back.
+    Those at `replaced` were changed by somebody else at the same places: `code-commit redo` brings
+    these changes back.
     """
 
     kind: ClassVar[str] = "changes.undone"
     paths: tuple[str, ...]
     reason: str
-    edited: tuple[str, ...] = ()
-    unclaimed: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class Host(Protocol):
         """Open the project, for use in a `with` statement.
 
         Opening completes or undoes what a killed run left. With `writes`, the workspace holds the
-        project's lock and can change files and `checkpoints`. With `processes`, it can start
+        project's lock and can change files and the `store`. With `processes`, it can start
         processes, without keys and with the configured sandbox. `repository` selects what happens
         without a git repository, see `Workspace.open`. `root` is the working directory, unless you
         name another project.

@@ -60,7 +60,7 @@ def ask_process(
         start_new_session=start_new_session,
     ) as process:
         try:
-            with STOP.calling(process.kill):
+            with STOP.child(process.kill):
                 stdout, stderr = process.communicate(question, seconds)
         except BaseException:
             process.kill()

@@ -16,6 +16,11 @@ def is_build(argv: Any) -> bool:
     return isinstance(argv, list | tuple) and list(argv[-1:]) == ["build.sh"]
 
 
+def is_baseline(data: Mapping[str, Any]) -> bool:
+    """Return whether an event of a process with `data` is about the build of untouched files."""
+    return str(data.get("log")).rpartition("/")[2].startswith("baseline-build")
+
+
 def process_passed(data: Mapping[str, Any]) -> bool:
     """Return whether the process of a `process.finished` with `data` succeeded."""
     return data.get("exit_code") == 0 and not data.get("tampered")

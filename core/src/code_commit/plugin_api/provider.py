@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from code_commit.imports import import_object
-from code_commit_workspace import STOP
+from code_commit_workspace import STOP, Scope
 
 if TYPE_CHECKING:  # only for annotations: every start imports this module
     from collections.abc import Collection, Iterable, Mapping
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from code_commit.plugin_api.conversation import Completion, Json, Request, Usage
@@ -241,11 +240,11 @@ class ModelCall:
     `label` and `number` name the call in the run folder. `root` is the project. `deadline` is on
     the clock of `time.monotonic()`; it is infinite in plugin layers, and the host sets it below
     them. `wait(seconds)` sleeps, and raises `Interrupted` as soon as the run ends or the call is
-    cancelled. `with call.calling(end):` calls `end` in another thread if that happens in the block;
-    `end` must not block. `warn(text)` logs a warning and prints it. If `stream` is true, a provider
-    that can stream does so, and passes what arrives to `progress`. `hide(text)` censors a secret
-    that was made during the run, such as an access token, wherever text leaves the program from
-    then on; it raises a `ValueError` if the text is not a line of at least 8 printable ASCII
+    cancelled. `with call.scope.child(end):` calls `end` in another thread if that happens in the
+    block; `end` must not block. `warn(text)` logs a warning and prints it. If `stream` is true, a
+    provider that can stream does so, and passes what arrives to `progress`. `hide(text)` censors a
+    secret that was made during the run, such as an access token, wherever text leaves the program
+    from then on; it raises a `ValueError` if the text is not a line of at least 8 printable ASCII
     characters.
     """
 
@@ -261,9 +260,7 @@ class ModelCall:
     warn: Callable[[str], None] = field(repr=False)
     stream: bool = False
     progress: Progress = field(default=_ignore, repr=False)
-    calling: Callable[[Callable[[], object]], AbstractContextManager[None]] = field(
-        default=STOP.calling, repr=False
-    )
+    scope: Scope = field(default=STOP, repr=False)
     hide: Callable[[str], None] = field(default=_ignore, repr=False)
 
 

@@ -1,4 +1,4 @@
-"""Delete runs that nobody needs any more: their folders, and what only their checkpoints have."""
+"""Delete runs that nobody needs any more: their folders, and what only their logs need."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ _DAY = 86400.0  # seconds
 _STATE = "state"  # the folder of what workflows keep between runs, in the state folder
 _LARGEST_STATE = 16 * 1024 * 1024  # bytes of a file
 _LIST = "index.html"  # in the folder of the logs: a page with all runs, also those deleted since
-# A run, or a checkpoint.
-_NAMED = re.compile(rb"\d{4}(?:-\d\d){5}-[\w.+@=,-]+|[0-9a-f]{40,64}")
+_RUN = re.compile(rb"\d{4}(?:-\d\d){5}-[\w.+@=,-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +47,17 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class StoredBytes:
-    """How many runs there are, and the bytes of their folders and of all checkpoints."""
+    """How many runs there are, and the bytes of their folders and of the store."""
 
     runs: int
     logs: int
-    checkpoints: int
+    store: int
 
     def __str__(self) -> str:
         """Say it for people."""
         return (
             f"{count_of(self.runs, 'run')} with {megabytes(self.logs)} in {LOGS}, "
-            f"{megabytes(self.checkpoints)} of checkpoints"
+            f"{megabytes(self.store)} in the store"
         )
 
 
@@ -75,14 +74,14 @@ def stored_bytes(root: Path) -> StoredBytes:
     """
     folders = output_folders(root / LOGS)
     logs = sum(map(_size, folders))
-    return StoredBytes(len(folders), logs, Workspace.checkpoint_bytes(root, STATE_FOLDER))
+    return StoredBytes(len(folders), logs, Workspace.store_bytes(root, STATE_FOLDER))
 
 
 def prune_runs(workspace: Workspace, retention: Retention, *, but: str = "") -> Pruned:
     """Delete the oldest runs beyond a limit, and free what no run that is left needs.
 
     Runs that are running stay, and those that a workflow may continue: the state of workflows names
-    them or a checkpoint of theirs. So does the run `but`, which ends now and wants no other work
+    them. So does the run `but`, which ends now and wants no other work
     if no run is beyond a limit. Hold the project's lock.
 
     Raises:
@@ -110,9 +109,9 @@ def prune_runs(workspace: Workspace, retention: Retention, *, but: str = "") -> 
         freed += size
     left = [folder.name for folder in folders if folder.name not in deleted]
     # Include runs whose folder was deleted by hand.
-    forgotten = set(workspace.checkpoints.runs()).difference(left, kept)
-    workspace.checkpoints.forget(forgotten)
-    return Pruned(deleted, left, freed + workspace.checkpoints.free())
+    forgotten = set(workspace.store.logs.names()).difference(left, kept)
+    workspace.store.forget(forgotten)
+    return Pruned(deleted, left, freed + workspace.store.free())
 
 
 def _delete_list(logs: Path, folders: Sequence[Path]) -> None:
@@ -139,18 +138,18 @@ def _beyond(folders: Sequence[Path], retention: Retention, workspace: Workspace)
         earliest = time.time() - retention.days * _DAY
         most = min(most, sum(run_start(folder) >= earliest for folder in folders))
     if retention.bytes is not None:
-        most = min(most, _fitting(folders, retention.bytes, workspace.checkpoints.size()))
+        most = min(most, _fitting(folders, retention.bytes, workspace.store.size()))
     return folders[: len(folders) - most]
 
 
-def _fitting(folders: Sequence[Path], most: int, checkpoints: int) -> int:
+def _fitting(folders: Sequence[Path], most: int, store: int) -> int:
     """Return how many of the newest runs have at most `most` bytes.
 
-    Runs share the content of checkpoints: an equal part counts for each of them.
+    Runs share the content of the store: an equal part counts for each of them.
     """
     total = 0
     for count, folder in enumerate(reversed(folders)):
-        total += _size(folder) + checkpoints // len(folders)
+        total += _size(folder) + store // len(folders)
         if total > most:
             return count
     return len(folders)
@@ -162,9 +161,9 @@ def _named_in_state(workspace: Workspace) -> Collection[str]:
     for file in _files(workspace.state_folder / _STATE):
         names.add(file.name)
         with suppress(OSError), open_regular(file) as content:
-            found = _NAMED.findall(content.read(_LARGEST_STATE))
-            names.update(name.decode("utf-8", "replace") for name in found)
-    return names | workspace.checkpoints.runs_of(names)
+            runs = _RUN.findall(content.read(_LARGEST_STATE))
+            names.update(run.decode("utf-8", "replace") for run in runs)
+    return names
 
 
 def _files(folder: Path) -> Iterator[Path]:

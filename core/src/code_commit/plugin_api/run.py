@@ -174,17 +174,12 @@ class CallsAtOnce(Protocol):
 
 
 class Trial(Protocol):
-    """A part of a run whose changes are put back at its end."""
+    """A part of a run whose changes are moved back at its end, unless they are kept."""
 
+    @property
+    def is_kept(self) -> bool: ...
     def keep(self) -> None:
         """Keep the changes of the trial."""
-
-    def show_original(self) -> None:
-        """Put the files back as they were before the run, until the trial ends.
-
-        Raises:
-            NotReady: a person changed files during the run, or a file cannot be put back.
-        """
 
 
 class FileDiff(Protocol):
@@ -207,15 +202,15 @@ class FileDiff(Protocol):
 class WorkDone(Protocol):
     """The visible files that differ from what they were before the work wrote them.
 
-    `written` are those that `Run.apply` wrote. `by_processes` changed only while a build or command
-    ran: it wrote them, or a person. `by_people` are all files that people wrote during the work:
-    also some of the others.
+    `written` are those that `Run.apply` wrote, `by_commands` those that only commands of
+    `Run.execute` wrote. `by_people` are files that people changed during the work, also some of the
+    others.
     """
 
     @property
     def written(self) -> frozenset[str]: ...
     @property
-    def by_processes(self) -> frozenset[str]: ...
+    def by_commands(self) -> frozenset[str]: ...
     @property
     def by_people(self) -> frozenset[str]: ...
 
@@ -323,8 +318,17 @@ class Run(Protocol):
     def check(self, changes: Sequence[Change]) -> tuple[Refusal, ...]:
         """Check `changes` with every path rule; return the refusals, none if all are allowed."""
 
-    def apply(self, changes: Sequence[Change]) -> None:
-        """Check `changes` again, then apply all of them or none."""
+    def apply(
+        self, changes: Sequence[Change], *, shown: Mapping[str, bytes | None] | None = None
+    ) -> Collection[str]:
+        """Check `changes` again, then apply all of them or none.
+
+        `shown` has files as the writer of the changes saw them: what a person changed elsewhere in
+        them since then stays. Return the paths of these. Other files are replaced as they are.
+
+        Raises:
+            Conflict: a person changed a file of `shown` at the same places; nothing was applied.
+        """
 
     def diff(self, changes: Sequence[Change]) -> str:
         """Return the unified diff that applying `changes` would produce."""
@@ -351,6 +355,21 @@ class Run(Protocol):
         `environment` is added to the variables of the build.
         """
 
+    def baseline(self) -> AbstractContextManager[None]:
+        """Return a context manager for the wait for the first call of a run.
+
+        During its block, `build.sh` runs on the untouched files, unless they are known to be green
+        or the setting `build.baseline` says otherwise. The end of the block ends the build. Further
+        ones do nothing.
+
+        Raises:
+            NotReady: the build is red, and the setting is `before`.
+        """
+
+    @property
+    def baseline_build(self) -> ProcessResult | None:
+        """The build of the files from before the run; None if it was not made or has not ended."""
+
     def accept(self, submission: Submission) -> Verdict:
         """Ask the acceptance checks of plugins whether a change stands, after a green build.
 
@@ -365,43 +384,39 @@ class Run(Protocol):
     def originals(self, paths: Collection[str]) -> Mapping[str, bytes | None]:
         """Return the files at `paths` as they were before the run, None where there was none."""
 
-    def is_known_green(self) -> bool:
-        """Return whether `build.sh` is known to pass on the files from before this run.
+    def versions(self, path: str) -> Iterator[bytes | None]:
+        """Yield the contents of a file that this run has seen or written, the latest first.
 
-        The last 20 trees with a green build are known, of runs, `init` and `doctor`.
+        None is no file.
         """
 
-    def checkpoint(self) -> str:
-        """Save the files as they are now, and return the id of the checkpoint.
+    def moment(self) -> str:
+        """Return the present moment of this run, for `changes_since`, also of a later run."""
 
-        `changes_since` takes it, also in a later run.
-        """
+    def changes_since(self, *moments: str) -> WorkDone:
+        """Return what this run and earlier ones changed, without what people changed.
 
-    def changes_since(self, *checkpoints: str, left_by_process: Collection[str] = ()) -> WorkDone:
-        """Return what the run changed since a checkpoint, without what people changed.
-
-        For work that several runs did, pass a checkpoint of each, oldest first. What changed
-        between two runs is a person's, except before the checkpoints `left_by_process`, whose runs
-        follow one that was killed while a process ran. Checkpoints that are gone are skipped.
+        Pass a moment of each run, oldest first. Runs whose logs are gone are skipped.
 
         Raises:
-            NotReady: all checkpoints are gone.
+            NotReady: the logs of all of them are gone.
         """
 
     def trial(
         self, *, show: Mapping[str, bytes | None] | None = None
     ) -> AbstractContextManager[Trial]:
-        """Return a context manager that puts back what responses, builds and commands change.
+        """Return a context manager that moves back what responses and commands write.
 
-        In the block, the contents `show` stand in place of files that responses wrote, or the work
-        that `changes_since` returned; None removes a file. The path rules are not asked.
+        The contents `show` stand in place during the block; None removes a file. The path rules are
+        not asked.
 
-        The changes stay if `keep` of its value is called. What a person writes meanwhile stays as
-        well, except what changes while a process runs: the program names those files, and
-        `code-commit redo` brings them back. No other thread can change files meanwhile.
+        The changes stay if `keep` of its value is called. What a person changed elsewhere in the
+        same files stays as well; where it overlaps, it gives way, and `code-commit redo` brings it
+        back. Files that only a build or a person wrote are not touched. No other thread can change
+        files meanwhile.
 
         Raises:
-            NotReady: neither wrote a file of `show`, or a person changed it.
+            Conflict: a person changed a file of `show` at the same places.
         """
 
     def execute(
@@ -419,11 +434,11 @@ class Run(Protocol):
         """
 
     def limit_writes(self, paths: Sequence[str]) -> AbstractContextManager[Collection[str]]:
-        """Put back what commands in the block change in other files than `paths`.
+        """Move back what commands in the block change in other files than `paths`.
 
         Files that git ignores stay as they are. After the block, the value holds the paths that
-        were put back. What a person wrote there while a command ran is put back too; `code-commit
-        redo` brings it back, and the run folder has it in `put-back.diff`.
+        were moved back. What a person wrote there while a command ran is moved back too;
+        `code-commit redo` brings it back.
         """
 
     def start_process(

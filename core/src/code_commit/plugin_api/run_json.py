@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from code_commit.plugin_api.process_end import is_build
+from code_commit.plugin_api.process_end import is_baseline, is_build
 from code_commit.plugin_api.record import Record
 from code_commit_workspace.words import count_of
 
@@ -111,7 +111,7 @@ class RunDocument:
             self._providers[_whole(data.get("number"))] = str(data.get("provider"))
         elif record.kind == "call.finished":
             self._finish_call(record)
-        elif record.kind == "process.finished":
+        elif record.kind == "process.finished" and not is_baseline(data):
             purpose = "build" if is_build(data.get("argv")) else "commands"
             self._add_seconds(purpose, data.get("seconds"))
         elif record.kind == "changes.applied":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,7 +30,7 @@ from code_commit.run.named_rule import NamedRule
 from code_commit.run.plugin_settings import plugin_secret, plugin_section
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.ptrace import disable_ptrace
-from code_commit.run.workspace_settings import checkpoint_limits, sandbox_settings
+from code_commit.run.workspace_settings import sandbox_settings, store_limits
 from code_commit_workspace import Redactor, Workspace
 
 _SINKS = "code_commit_log_sinks"
@@ -53,6 +53,8 @@ class RunPlan:
     stdout_taken: bool = False  # by the events, or by the command that starts the run
     shows: frozenset[str] = frozenset()  # the host's sinks to add: "progress", "json"
     diff_lines: int = 0  # of the diff to show at the end
+    # For recorded answers; see `Invocation`.
+    shown: Mapping[str, Sequence[bytes | None]] = field(default_factory=dict, repr=False)
     # For results only.
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)
 
@@ -91,7 +93,7 @@ def open_project(plan: RunPlan, registry: Registry, stack: ExitStack) -> tuple[W
         protected=PROTECTED,
         redactor=redactor,
         sandbox=sandbox_settings(settings, keys, variables),
-        checkpoint_limits=lambda: checkpoint_limits(settings),
+        store_limits=lambda: store_limits(settings),
         max_files=settings.max_files,
     )
     stack.enter_context(workspace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -19,12 +19,14 @@ from code_commit.plugin_api import event as events
 from code_commit.plugin_api.errors import NotReady, ResponseRefused
 from code_commit.plugin_api.host import Plugin
 from code_commit.plugin_api.process_end import is_build
-from code_commit.plugin_api.run_files import LARGEST_DIFF, find_run
+from code_commit.plugin_api.run_files import find_run
 from code_commit.plugin_api.running_code import host_works
 from code_commit.plugins.host import PluginHost
 from code_commit.run.acceptance import Checks, accept
+from code_commit.run.baseline import LABEL as BASELINE
+from code_commit.run.baseline import Baseline
+from code_commit.run.changes import Changes
 from code_commit.run.reply_printer import ReplyPrinter
-from code_commit.run.tree_changes import TreeChanges
 from code_commit.terminal.answer_history import AnswerHistory
 from code_commit.terminal.answers import read_answer
 from code_commit.terminal.screen import can_repaint, may_color, terminal_columns
@@ -33,18 +35,22 @@ from code_commit_workspace import (
     STOP,
     Change,
     ChangeSetRefused,
+    Conflict,
     PathRule,
     ProcessResult,
     Refusal,
+    Scope,
     Tree,
     Workspace,
 )
+from code_commit_workspace.errors import Interrupted
 from code_commit_workspace.words import printable
 
 if TYPE_CHECKING:
     from code_commit.plugin_api.acceptance import Submission, Verdict
     from code_commit.plugin_api.run import Model, Trial, WorkDone
     from code_commit.run.assembly import RunPlan
+    from code_commit_workspace.move.moving import Moved
 
 
 @dataclass(eq=False, repr=False)
@@ -92,7 +98,9 @@ class ProjectRun:
         self.emit = host_works()(self.log.emit)
         self.span = self.log.span
         self.redacted = self.log.redactor.text
-        self.changes = TreeChanges(self.workspace, self.log)
+        self.changes = Changes(self.workspace, self.log)
+        self._recorded = dict(self.plan.shown)
+        self._baseline = Baseline(self)
 
     def after(self, plugin: Plugin) -> ProjectRun:
         """Return the finished run for `after_run` of `plugin`, read-only and with its settings."""
@@ -145,11 +153,8 @@ class ProjectRun:
     @contextmanager
     def calls_at_once(self) -> Iterator[ConcurrentCalls]:
         """Make several calls at once; cancel those under way at the end of the block."""
-        calls = ConcurrentCalls(self.log)
-        try:
-            yield calls
-        finally:
-            calls.cancel()
+        with self.workspace.scope.child() as scope:
+            yield ConcurrentCalls(self.log, scope)
 
     def settings_of(self, plugin: str) -> Any:
         """Return the validated section of another plugin, or None if it is not loaded."""
@@ -165,18 +170,35 @@ class ProjectRun:
         return self.workspace.check(changes, self.rules, warn=self.log.add_warning)
 
     @host_works()
-    def apply(self, changes: Sequence[Change]) -> None:
-        """Check `changes` again, then write all of them or none.
+    def apply(
+        self, changes: Sequence[Change], *, shown: Mapping[str, bytes | None] | None = None
+    ) -> Collection[str]:
+        """Check `changes` again, then write all of them or none; return the merged paths.
 
         Raises:
             ResponseRefused: a path is not allowed.
-            NotReady: a write failed; the tree is as it was.
+            Conflict: a person changed a file at the same places.
+            NotReady: a write failed; or a person changed a file that a recorded answer is about.
+                The tree is as it was.
         """
         self._require_writes()
-        try:
-            self.workspace.apply(changes, self.rules, around=self._record_changes(changes))
-        except ChangeSetRefused as error:
-            raise ResponseRefused(error.message) from error
+        files = self.changes.files
+        recorded = {path: versions[0] for path, versions in self._recorded.items()}
+        bases = {**(shown or {}), **recorded}
+        with files.lock, STOP.hold():
+            try:
+                moved = self.workspace.apply(changes, self.rules, run=files, shown=bases)
+            except ChangeSetRefused as error:
+                raise ResponseRefused(error.message) from error
+            except Conflict as conflict:
+                if not recorded:
+                    raise
+                hint = "move these changes away, then run it again; or start a new run"
+                raise NotReady(conflict.message, hint=hint) from conflict
+            for path in moved.differences:
+                if len(self._recorded.get(path, ())) > 1:
+                    self._recorded[path] = self._recorded[path][1:]
+            return self._report_applied(changes, moved)
 
     def build(
         self,
@@ -184,18 +206,46 @@ class ProjectRun:
         label: str = "build",
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> ProcessResult:
-        """Run `build.sh`, and take a checkpoint of what it left."""
+        """Run `build.sh`, and log what it changed."""
         self.last_build = None
+        name = numbered(self.models.log.last_number, f"{label}.txt")
+        self.last_build = self._build(name, environment=environment)
+        return self.last_build
+
+    def baseline(self) -> AbstractContextManager[None]:
+        """Build the untouched files while the block waits for the first call."""
+        self._require_writes()
+        return self._baseline.while_waiting()
+
+    @property
+    def baseline_build(self) -> ProcessResult | None:
+        """The build of the files from before the run; None if it is not known to be red."""
+        return self._baseline.build
+
+    def build_baseline(self, scope: Scope | None) -> ProcessResult:
+        """Build the untouched files; the end of `scope` ends the build."""
+        return self._build(f"{BASELINE}.txt", scope=scope)
+
+    def _build(
+        self,
+        name: str,
+        *,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        scope: Scope | None = None,
+    ) -> ProcessResult:
+        if self.writes:
+            self.changes.files.begin()
         build = self._process(
             self.build_command(),
-            f"{label}.txt",
+            name,
             timeout=self.build_timeout,
             environment=environment,
-            saves="built",
+            scope=scope,
         )
-        self.last_build = build
-        if self.writes and build.passed and not environment:
-            self.changes.note_green()
+        if self.writes:
+            has_changed_files = self.changes.look_after_process()
+            if not (has_changed_files or environment):
+                self.changes.note_build(build)
         return build
 
     def accept(self, submission: Submission) -> Verdict:
@@ -208,28 +258,26 @@ class ProjectRun:
         self._require_writes()
         return self.changes.originals(paths)
 
-    def is_known_green(self) -> bool:
-        """Return whether an earlier build of the files from before this run was green."""
-        checkpoints = self.workspace.checkpoints
-        start = self.changes.start
-        return start is not None and checkpoints.is_green(checkpoints.tree_of(start))
+    def versions(self, path: str) -> Iterator[bytes | None]:
+        """Yield the versions of a file that this run knows, the latest first."""
+        yield from self.changes.files.versions(path)
 
-    def checkpoint(self) -> str:
-        """Save the files as they are now, and return the id of the checkpoint."""
+    def moment(self) -> str:
+        """Return the present moment, for `changes_since`."""
         self._require_writes()
-        return self.changes.checkpoint()
+        return self.changes.files.moment()
 
-    def changes_since(self, *checkpoints: str, left_by_process: Collection[str] = ()) -> WorkDone:
-        """Return what runs changed, each since one of `checkpoints`, as of now."""
+    def changes_since(self, *moments: str) -> WorkDone:
+        """Return what runs changed, each since one of `moments`."""
         self._require_writes()
-        return self.changes.since(checkpoints, left_by_process)
+        return self.changes.files.since(moments)
 
     @contextmanager
     def trial(self, *, show: Mapping[str, bytes | None] | None = None) -> Iterator[Trial]:
-        """Put back what the run changes in the block, unless `keep` of the trial is called."""
+        """Move back what the run writes in the block, unless `keep` of the trial is called."""
         self._require_writes()
         last_build = self.last_build
-        with self.changes.trial(partial(self.keep, "put-back.diff"), show) as trial:
+        with self.changes.trial(show or {}) as trial:
             yield trial
         if not trial.is_kept:
             self.last_build = last_build
@@ -247,23 +295,17 @@ class ProjectRun:
         Raises:
             NotReady: it would run without isolation, which the user did not allow.
         """
-        return self._process(
-            argv, f"{label}.txt", timeout=timeout, stdin=stdin, isolation_required=True
-        )
+        written = self.changes.command() if self.writes else nullcontext()
+        with written:
+            name = numbered(self.models.log.last_number, f"{label}.txt")
+            return self._process(argv, name, timeout=timeout, stdin=stdin, isolation_required=True)
 
     @contextmanager
     def limit_writes(self, paths: Sequence[str]) -> Iterator[Collection[str]]:
-        """Put back what commands in the block change in files other than `paths`."""
+        """Move back what commands in the block change in files other than `paths`."""
         self._require_writes()
-        with self.changes.limit(paths, partial(self.keep, "put-back.diff")) as paths_put_back:
-            yield paths_put_back
-        if paths_put_back:
-            reason = (
-                f"the command may write only {', '.join(paths)}; "
-                "what was written is in put-back.diff, and `code-commit redo` brings it back"
-            )
-            undone = tuple(paths_put_back)
-            self.emit(events.ChangesUndone(undone, reason, unclaimed=undone))
+        with self.changes.limit(paths) as paths_moved_back:
+            yield paths_moved_back
 
     @host_works()
     def git(
@@ -276,10 +318,9 @@ class ProjectRun:
     ) -> bytes:
         """Run git in the root while holding the tree lock."""
         reads_only = not self.plan.workflow.writes
-        with self.changes.lock:
+        with self._tree_lock():
             if self.writes and (hooks or self.workspace.git.may_write_files(args)):
-                self.changes.look()
-                self.changes.note_process()
+                self.changes.expect_more()
             return self.workspace.git.run(
                 args,
                 stdin=stdin,
@@ -402,52 +443,33 @@ class ProjectRun:
 
     # --- for the session --------------------------------------------------------------------
 
-    def end_calls_and_processes(self) -> None:
-        """End running calls and processes, and start no new ones. Any thread may call this."""
-        self.models.close()
-        self.workspace.end_processes()
-
-    def wait_until_over(self) -> None:
-        """Wait up to 2 s until threads have logged the end of their calls and processes."""
-        for _ in range(100):  # counted: a machine that stands still costs one of them
-            if not self.models.log.running and self.workspace.wait_until_over(0):
-                return
-            time.sleep(0.02)
-
     def keep_whole_diff(self) -> None:
-        """Write the diff of the whole run, builds included, for log sinks."""
-        name = "all-changes.diff"
-        self._keep_diff(name, self._diff_for_sinks(name, self.changes.diff))
+        """Write the diff of the whole run for log sinks."""
+        if self.keeps_diffs:
+            self._keep_diff("all-changes.diff", self.changes.diff())
 
-    @contextmanager
-    def _record_changes(self, changes: Sequence[Change]) -> Iterator[None]:
-        """Take a checkpoint before the first write, and log the applied changes.
-
-        The tree lock is held meanwhile.
-        """
-        lstat = self.workspace.project.lstat
-        written = tuple(change.path for change in changes if change.content is not None)
-        paths_to_delete = [change.path for change in changes if change.content is None]
-        deleted = tuple(path for path in paths_to_delete if lstat(path))
-        with self.changes.lock, STOP.hold():
-            self.changes.look()
+    def _report_applied(self, changes: Sequence[Change], moved: Moved) -> Collection[str]:
+        """Log the applied changes; return the files in which a person's changes stay, too."""
+        contents = {change.path: change.content for change in changes}
+        written = tuple(path for path, content in contents.items() if content is not None)
+        deleted = tuple(path for path in moved.differences if contents[path] is None)
+        merged = tuple(
+            path
+            for path, (_, after) in moved.differences.items()
+            if after is not None and after.content != contents[path]
+        )
+        diff = None
+        if self.keeps_diffs and moved.differences:
             name = numbered(self.models.log.last_number, "changes.diff")
-            diff = self._diff_for_sinks(name, partial(self.workspace.diff, changes))
-            yield
-            self.emit(events.ChangesApplied(written, deleted, diff=self._keep_diff(name, diff)))
-            self.changes.add(changes)
-            for text in self.workspace.executed(written):
-                self.log.add_warning(text)
+            diff = self._keep_diff(name, self.changes.latest_diff())
+        self.emit(events.ChangesApplied(written, deleted, diff=diff, merged=merged))
+        for text in self.workspace.executed(written):
+            self.log.add_warning(text)
+        return merged
 
-    def _diff_for_sinks(self, name: str, make: Callable[..., str | bytes]) -> str | bytes:
-        """Return a diff, empty if there are no sinks or the diff is too large."""
-        if not self.keeps_diffs:
-            return ""
-        try:
-            return make(most=LARGEST_DIFF)
-        except NotReady as error:
-            self.log.add_warning(f"{name} is not in the log: {error.message}")
-            return ""
+    def _tree_lock(self) -> AbstractContextManager[object]:
+        """Return the lock of the files; a workflow that does not write needs none."""
+        return self.changes.files.lock if self.plan.workflow.writes else nullcontext()
 
     def _keep_diff(self, name: str, text: str | bytes) -> str | None:
         """Write a diff, if there is one. Ignore a full disk, so that the event is still logged."""
@@ -474,26 +496,21 @@ class ProjectRun:
         stdin: bytes = b"",
         environment: Mapping[str, str] = MappingProxyType({}),
         isolation_required: bool = False,
-        saves: str = "ran",
+        scope: Scope | None = None,
     ) -> ProcessResult:
-        """Run a process between two checkpoints, which tell who wrote what.
-
-        `saves` labels the second one.
-        """
-        if self.writes:
-            self.changes.look()
-            self.changes.before_process = self.changes.latest
-        log = self.folder / self.log.reserve(numbered(self.models.log.last_number, name))
+        """Run a process, and log it. The end of `scope` ends it."""
+        log = self.folder / self.log.reserve(name)
         sandbox = self.workspace.sandbox_in_use
         if warning := self.workspace.sandbox_warning():
             self.log.add_warning(warning)
         # The integrity check of an unisolated process covers the host's own state: nothing else may
         # write it meanwhile.
-        lock = self.changes.lock if sandbox == "off" else nullcontext()
+        lock = self._tree_lock() if sandbox == "off" else nullcontext()
         with self.log.nested(), lock:
             self.emit(events.ProcessStarted(tuple(argv), sandbox, log=log.name))
             started = time.monotonic()
-            self.changes.running.add(log.name)
+            self.changes.expect_more()
+            ending = ""
             try:
                 result = self.workspace.run_command(
                     argv,
@@ -502,10 +519,13 @@ class ProjectRun:
                     stdin=stdin,
                     env=environment,
                     isolation_required=isolation_required,
+                    scope=scope,
                 )
-            finally:
-                self.changes.note_process()
-                self.changes.running.discard(log.name)
+            except Interrupted:
+                if scope is None or STOP.is_set:
+                    raise
+                result = ProcessResult(None, b"", log)
+                ending = "was ended, because the answer came first"
             seconds = round(time.monotonic() - started, 3)
             last_lines = ""
             if is_build(argv) and not result.passed:
@@ -519,11 +539,9 @@ class ProjectRun:
                     tampered=result.tampered,
                     log=log.name,
                     last_lines=last_lines,
-                    ending=result.ending,
+                    ending=ending or result.ending,
                 )
             )
             if result.advice:
                 self.log.add_warning(result.advice)
-        if self.writes:
-            self.changes.save(saves)
         return result

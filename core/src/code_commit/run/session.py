@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -23,7 +23,6 @@ from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import (
     CodeCommitError,
     ExitCode,
-    NotReady,
     UsageError,
     as_reported,
     exit_code_of,
@@ -38,9 +37,8 @@ from code_commit.plugins.host import AFTER_RUN, PluginHost
 from code_commit.plugins.registry import Registry
 from code_commit.run.acceptance import require_models
 from code_commit.run.assembly import RunPlan, assemble_run, open_log, open_project
+from code_commit.run.changes import ChangedFile
 from code_commit.run.project_run import ProjectRun
-from code_commit.run.put_back import take_killed_trials
-from code_commit.run.tree_changes import ChangedFile
 from code_commit.terminal.diff_lines import diff_lines
 from code_commit.terminal.streams import prints_aside
 from code_commit.threads import Worker
@@ -52,8 +50,8 @@ _UNDO = "`code-commit undo` reverts the changes"
 _REDO = "`code-commit redo` brings the changes back"
 _COMMIT = "--commit"  # the flag of workflows that can commit
 _SHOWN_FILES = 20
-_LARGEST_DIFF = 1024 * 1024  # bytes of a diff whose beginning is shown
 _HANGS_SECONDS = 60.0  # without progress, after which the log names the plugin
+_LATE_SECONDS = 2.0  # for other threads, when the run ends
 _INTERRUPTED_SECONDS = 5.0  # for `after_run` of a plugin, after a signal
 
 
@@ -104,6 +102,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             redactor=workspace.redactor,
             environ=plan.environ,
             root=plan.root,
+            scope=workspace.scope,
         )
         # Before the run folder exists: `replay/latest` must not be this run.
         tokens = [services.of(*model)[0].token for model in models]
@@ -123,12 +122,9 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
                 log.emit(MessageLogged(note))
             if workspace.recovered:
                 log.add_warning(workspace.recovered)
-            if plan.workflow.writes:
-                for text in take_killed_trials(workspace):
-                    log.add_warning(text)
             run = assemble_run(plan, registry, workspace, keys, log, services)
             require_models(run)
-            with _clean_up(run, state, stack), STOP.calling(run.end_calls_and_processes):
+            with _clean_up(run, state, stack):
                 with running(f"the workflow {plan.workflow.name}", plan.plugin.distribution):
                     value = import_object(plan.workflow.run)(run)
                 state.result = checked_result(
@@ -198,7 +194,7 @@ class _RunState:
     may_redo: bool = False  # the changes were put back
     notes: tuple[str, ...] = ()  # for people
     files: tuple[ChangedFile, ...] = ()
-    diff: bytes = b""  # to show at the end
+    diff: str = ""  # to show at the end
     result: Result | None = None
     error: BaseException | None = None
     reported: CodeCommitError | None = None  # what people are told about `error`
@@ -315,8 +311,7 @@ class _RunState:
         diff: Sequence[str] = ()
         more_lines = 0
         if self.run and self.diff:
-            text = without_keys(self.diff.decode("utf-8", "replace"))
-            diff, more_lines = diff_lines(text, self.run.plan.diff_lines)
+            diff, more_lines = diff_lines(without_keys(self.diff), self.run.plan.diff_lines)
         return RunEnding(
             self.log.folder,
             exit_code,
@@ -355,7 +350,7 @@ class _RunState:
             summary += f", in {part}"
         lines = f"error: {summary}\n"
         data = {}
-        if self.run is not None and self.run.changes.start is not None:  # it may have written
+        if self.run is not None and self.run.changes.has_begun:  # it may have written
             data["hint"] = self._go_on(has_changed=True)
             lines += f"hint: {data['hint']}\n"
         # First, unless nobody reads it: the last event may wait for the reader of stdout.
@@ -414,21 +409,20 @@ def _clean_up(run: ProjectRun, state: _RunState, stack: ExitStack) -> Iterator[N
         yield
     stack.enter_context(STOP.hold())
     with state.keep_error():
-        run.end_calls_and_processes()
-    with state.keep_error():
-        run.wait_until_over()
+        run.workspace.scope.end()
+        # Other threads log the ends of their calls and processes.
+        run.workspace.scope.wait_until_over(_LATE_SECONDS)
     with state.keep_error():
         # An interactive run keeps its files: the user may continue it later.
         if run.plan.settings.on_failure == "restore" and not interactive and not state.reached:
-            state.may_redo = run.changes.undo("the goal was not reached")
+            state.may_redo = run.changes.restore("the goal was not reached")
     with state.keep_error():
-        run.changes.save_end()
-        state.files = run.changes.files()
-        state.may_undo = state.reached and not interactive and run.changes.has_any()
+        run.changes.finish()
+        state.files = run.changes.changed_files()
+        state.may_undo = state.reached and not interactive and bool(state.files)
+        if run.plan.diff_lines:
+            state.diff = run.changes.diff()
         state.note_changes()
-    with suppress(NotReady):  # too large to read
-        if run.plan.diff_lines and state.files:
-            state.diff = run.changes.diff(most=_LARGEST_DIFF)
     with state.keep_error():
         run.keep_whole_diff()
     with state.keep_error():

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from code_commit.config.sources import PREFIX
-from code_commit_workspace import CheckpointLimits, SandboxSettings
+from code_commit_workspace import SandboxSettings, StoreLimits
 
 if TYPE_CHECKING:
     from code_commit.config.keys import KeyStore
     from code_commit.config.loading import Settings
 
 
-def checkpoint_limits(settings: Settings) -> CheckpointLimits:
-    """Return how much a checkpoint saves."""
-    return CheckpointLimits(settings.checkpoints.max_file, settings.checkpoints.max_total)
+def store_limits(settings: Settings) -> StoreLimits:
+    """Return how much the store keeps."""
+    return StoreLimits(settings.store.max_file, settings.store.max_total)
 
 
 def sandbox_settings(

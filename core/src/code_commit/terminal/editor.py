@@ -42,7 +42,7 @@ def edit_file(file: Path, root: Path) -> None:
         raise ValueError("no editor was found; set the variable EDITOR")
     with (
         subprocess.Popen([program, *command[1:], str(file)]) as process,
-        STOP.calling(process.terminate),  # so that the editor may clean up
+        STOP.child(process.terminate),  # so that the editor may clean up
     ):
         exit_code = process.wait()
     STOP.check()

@@ -113,7 +113,7 @@ def _run(session: PromptSession[str]) -> str | None:
     thread = threading.Thread(target=read, name="input line", daemon=True)
     thread.start()
     try:
-        with STOP.calling(end):
+        with STOP.child(end):
             thread.join()
     finally:
         end()

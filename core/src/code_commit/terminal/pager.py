@@ -40,7 +40,7 @@ def show_in_pager(text: str, environ: Mapping[str, str]) -> bool:
         )
     except OSError:
         return False
-    with process, STOP.calling(process.terminate):
+    with process, STOP.child(process.terminate):
         process.communicate(text.encode("utf-8", "backslashreplace"))
     STOP.check()
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ class Attempt:
     number: int = 0
     response: str = field(default="", repr=False)
     changes: Sequence[Change] = field(default=(), repr=False)
+    # The files as the model saw them.
+    bases: Mapping[str, bytes | None] = field(default_factory=dict, repr=False)
     applied: bool = False  # False also if the changes are on disk already
     refused: ResponseRefused | None = None
     build: ProcessResult | None = None

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from code_commit.plugin_api import MessageLogged, NotReady, ResponseRefused, Result, Submission
+from code_commit.plugin_api import (
+    Conflict,
+    MessageLogged,
+    NotReady,
+    ResponseRefused,
+    Result,
+    Submission,
+)
 from code_commit_commit.kept_form import KeptForms
 from code_commit_commit.replacements import Replacements
-from code_commit_commit.validation import malformed_is_refused, read_changes, require_unchanged
+from code_commit_commit.validation import (
+    changed_by_somebody,
+    malformed_is_refused,
+    read_changes,
+)
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import CallsAtOnce, Change, Completion, Model, Run
@@ -40,11 +51,17 @@ class Attempts:
         """
         following: Prompt | None = prompt
         while following:
-            complete = partial(self.model.complete, following.request, **self._options(following))
+            complete = partial(self._complete, following)
             following = self.read(following, attempt, complete)
         if not (attempt.refused or self._run.options.dry_run):
             self.build(attempt)
         return attempt
+
+    def _complete(self, prompt: Prompt) -> Completion:
+        if self._run.options.dry_run:
+            return self.model.complete(prompt.request, **self._options(prompt))
+        with self._run.baseline():
+            return self.model.complete(prompt.request, **self._options(prompt))
 
     def start(self, prompt: Prompt, calls: CallsAtOnce) -> int:
         """Ask as one of several calls, and return the number of the call."""
@@ -70,7 +87,7 @@ class Attempts:
                 following = self._prompts.following(prompt, completion)
             if following:
                 return following
-            attempt.changes = read_changes(
+            attempt.changes, attempt.bases = read_changes(
                 completion, self._run, self._format, prompt.shown, self._seen, self._forms
             )
         except ResponseRefused as refused:
@@ -81,7 +98,7 @@ class Attempts:
         """Apply the changes unless they are refused, and run `build.sh` if it can run then."""
         self._seen_before_build = self._seen.copy()
         try:
-            attempt.applied = self.replacements.apply(attempt.changes)
+            attempt.applied = self._apply(attempt.changes, attempt.bases)
         except ResponseRefused as refused:
             attempt.refused = refused
             return
@@ -89,11 +106,22 @@ class Attempts:
         if self.replacements.latest:
             attempt.cannot_run = _why_build_cannot_run(self._run)
         if not attempt.cannot_run:
-            attempt.build = self._seen.build()
+            attempt.build = self._run.build()
         self._accept(attempt)
 
     def _new_replacements(self) -> Replacements:
-        return Replacements(self._run, self._seen, as_built=self._format.is_partial)
+        return Replacements(self._run, self._seen)
+
+    def _apply(self, changes: Sequence[Change], bases: Mapping[str, bytes | None]) -> bool:
+        """Apply `changes`; return False if they are on disk already.
+
+        Raises:
+            ResponseRefused: somebody changed one of the files at the same places.
+        """
+        try:
+            return self.replacements.apply(changes, bases)
+        except Conflict as conflict:
+            raise changed_by_somebody(conflict.paths, self._run, self._seen) from conflict
 
     def _accept(self, attempt: Attempt) -> None:
         """Ask the acceptance checks about the changes, if the build is green.
@@ -113,24 +141,21 @@ class Attempts:
             review=self._run.options.review,
         )
         attempt.verdict = self._run.accept(submission) if submission.changes else None
-        if not attempt.is_accepted:
-            self._seen.learn_from_build()
 
-    def apply_again(self, changes: Sequence[Change]) -> None:
+    def apply_again(self, attempt: Attempt) -> None:
         """Apply the changes of the first attempt again, which were put back after their build.
 
         Raises:
-            ResponseRefused: one of the files changed meanwhile.
+            ResponseRefused: somebody changed one of the files at the same places.
         """
         self._seen.take(self._seen_before_build)
         self.replacements = self._new_replacements()
-        require_unchanged(changes, self._run, self._seen)
-        self.replacements.apply(changes)
+        self._apply(attempt.changes, attempt.bases)
 
     def repair_prompt(self, attempt: Attempt) -> Prompt:
         """Return the prompt that repairs a failed attempt."""
         failure = attempt.failure(self._seen.returned)
-        return self._prompts.repair(failure, self.replacements.shown)
+        return self._prompts.repair(failure, self.replacements.now())
 
     def named(self, result: Result) -> Result:
         """Return the result of the run: only one of several candidates has more to say."""

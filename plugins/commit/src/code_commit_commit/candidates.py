@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -91,10 +92,13 @@ class Candidates:
         started = time.monotonic()
         self._candidates = list(self._new_candidates(first))
         try:
-            with self._run.calls_at_once() as calls:
+            with self._run.calls_at_once() as calls, ExitStack() as waiting:
+                if not self._run.options.dry_run:
+                    waiting.enter_context(self._run.baseline())
                 for candidate in self._candidates:
                     candidate.ask(calls)
                 for arrival in calls:
+                    waiting.close()
                     [candidate] = [one for one in self._candidates if one.call == arrival.number]
                     candidate.context = arrival.context
                     arrival.context.run(self._try, candidate, arrival, calls)
@@ -165,7 +169,7 @@ class Candidates:
         if not (attempt.is_built and attempt.applied):
             return True
         try:
-            candidate.attempts.apply_again(attempt.changes)
+            candidate.attempts.apply_again(attempt)
         except ResponseRefused as refused:
             candidate.attempt = Attempt(attempt.number, attempt.response, refused=refused)
             return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
-    MessageLogged,
     NotReady,
     Outcome,
     ProcessResult,
@@ -67,7 +66,7 @@ def passed(replacements: Replacements, attempt: Attempt, git: GitCommit | None) 
     if git is None:
         return Result(Outcome.REACHED, summary, paths(changes), verdict=verdict)
     try:
-        commit_id = git.make(changes, verdict.trailers if verdict else {})
+        commit_id = git.make(changes, verdict.trailers if verdict else {}, replacements.merged)
     except NotReady as error:
         summary += f", but nothing is committed: {error.message}"
         return Result(Outcome.NOT_REACHED, summary, paths(changes), error.hint, verdict=verdict)
@@ -106,7 +105,7 @@ def failed(run: Run, attempt: Attempt, replacements: Replacements, repeated: str
         )
     before = "; no response changed a file"
     if replacements.latest:
-        before = _red_before(run, attempt.build)
+        before = _red_before(run)
     return Result(
         Outcome.NOT_REACHED,
         f"{attempt.failed_state} {after}{reason}{repetition}{before}",
@@ -133,21 +132,9 @@ def _reason(refused: ResponseRefused) -> str:
     return f"; {reason}"
 
 
-def _red_before(run: Run, red: ProcessResult | None) -> str:
-    """Return how build.sh ends on the files from before the run.
-
-    The text is empty if it passes, or if nobody needs to know.
-    """
-    timed_out = red is not None and red.timed_out
-    if run.settings.build_untouched != "after" or timed_out or run.is_known_green():
-        return ""
-    run.emit(MessageLogged("building the original files, to see whether the build was red before"))
-    try:
-        with run.trial() as trial:
-            trial.show_original()
-            before = run.build(label="untouched-build")
-    except NotReady as error:
-        return f"; whether it was red before the run is not known: {error.message}"
-    if before.passed or before.tampered:
+def _red_before(run: Run) -> str:
+    """Return how build.sh ended on the files from before the run, if it was red."""
+    before = run.baseline_build
+    if before is None or before.passed:
         return ""
     return f"; it was red before the run, too: {build_end(before)} on the original files"

@@ -70,10 +70,13 @@ class GitCommit:
             )
             run.emit(MessageLogged(text))
 
-    def make(self, changes: Sequence[Change], trailers: Mapping[str, str]) -> str:
+    def make(
+        self, changes: Sequence[Change], trailers: Mapping[str, str], merged: Collection[str]
+    ) -> str:
         """Commit the files of `changes` as they are on disk, and nothing else.
 
-        `trailers` are added to the message. Return the commit's id.
+        `trailers` are added to the message. `merged` have a person's changes, too. Return the
+        commit's id.
 
         Raises:
             NotReady: git refused, or the commit would contain changes from before the run. The
@@ -86,9 +89,13 @@ class GitCommit:
         if len(paths) > _MOST_PATHS:
             by_hand = "to commit by hand: `git status`, `git add` and `git commit`"
         try:
-            return self._committed(changes, message)
+            commit_id = self._committed(changes, message)
         except NotReady as error:
             raise NotReady(error.message, hint=error.hint or by_hand) from error
+        if with_changes := sorted(merged):
+            text = f"committed with changes of yours: {join_paths(with_changes)}"
+            self._run.emit(MessageLogged(text))
+        return commit_id
 
     def branch(self) -> str:
         """Return the name of the branch, or "a detached HEAD"."""

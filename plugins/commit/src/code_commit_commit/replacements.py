@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import Change, Json, count_of
+from code_commit_commit.rollup_text import LARGEST
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run, Tree
@@ -17,26 +19,32 @@ if TYPE_CHECKING:
 class Replacements:
     """The latest change of each file, sorted by path, and digests of the files before the run.
 
-    `seen` learns what the run wrote and deleted. `as_built` shows the model what builds made of the
-    files, which is what a response edits, instead of what responses wrote.
+    `seen` learns what the run wrote and deleted. `merged` are the files in which a person's changes
+    stay, too.
     """
 
-    def __init__(self, run: Run, seen: SeenFiles, *, as_built: bool = False) -> None:
+    def __init__(self, run: Run, seen: SeenFiles) -> None:
         self._run, self._seen = run, seen
-        self._as_built = as_built
         self._before: dict[str, bytes] = {}
         self._latest: dict[str, Change] = {}
+        self.merged: set[str] = set()
 
-    def apply(self, changes: Sequence[Change]) -> bool:
-        """Apply all of `changes`, or none.
+    def apply(self, changes: Sequence[Change], bases: Mapping[str, bytes | None]) -> bool:
+        """Apply all of `changes`, or none; `bases` has the files as the model saw them.
 
         Return False, and do nothing, if they are on disk already.
+
+        Raises:
+            Conflict: a person changed a file at the same places.
         """
         if not any(differs(change, self._run.tree) for change in changes):
             return False
         latest = {change.path: change for change in changes}
         before = {path: self._digest(path) for path in latest}
-        self._run.apply(changes)
+        merged = self._run.apply(changes, shown=bases)
+        self.merged.update(merged)
+        for path in merged:
+            latest[path] = replace(latest[path], content=self._content(path))
         self._before = before | self._before
         # A file that was never there is not removed.
         self._latest |= {
@@ -53,19 +61,19 @@ class Replacements:
         """The latest change of each file."""
         return [change for _, change in sorted(self._latest.items())]
 
-    @property
-    def shown(self) -> list[Change]:
-        """The latest change of each file, for the next prompt.
+    def now(self) -> list[Change]:
+        """Return the latest change of each file with its present text, which the model sees next.
 
-        What a person wrote meanwhile is not shown.
+        A build, or a person, may have changed it since.
         """
-        if not self._as_built:
-            return self.latest
-        changed = frozenset(self._seen.changed(self._latest))
-        return [
-            change if change.path in changed else Change(change.path, self._content(change.path))
-            for change in self.latest
-        ]
+        changes: list[Change] = []
+        for change in self.latest:
+            content = self._content(change.path)
+            if content != change.content and _is_text(content):
+                self._seen.see(change.path, content)
+                change = replace(change, content=content)  # noqa: PLW2901
+            changes.append(change)
+        return changes
 
     @property
     def net(self) -> list[Change]:
@@ -81,6 +89,17 @@ class Replacements:
         with suppress(OSError):  # a file and a folder may swap places
             return self._run.tree.read(path)
         return None
+
+
+def _is_text(content: bytes | None) -> bool:
+    """Return whether a prompt can show the content: a text that is not too long, or no file."""
+    if content is None:
+        return True
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return len(content) <= LARGEST
 
 
 def _digest(content: bytes | None) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from code_commit.plugin_api import RolledUp
 from code_commit_commit.rollup_text import LARGEST
 
 if TYPE_CHECKING:
-    from code_commit.plugin_api import ProcessResult, Run, Tree
+    from code_commit.plugin_api import Run, Tree
 
 HEADER = re.compile(r"^--- ([^\n\0]+) ---\n", re.MULTILINE)
 _NOT_NAMES = frozenset({"", ".", ".."})
@@ -23,10 +23,9 @@ _OLDER = ""  # instead of a digest: a version that the model has not seen
 class SeenFiles:
     """The version of each file that the model knows, through all attempts of a run.
 
-    The model knows the files in the rollup, what its responses wrote and deleted, what a refusal
-    showed to it, and, of these files, what a build made of them. In a rollup made by hand, a file
-    is known if its text stands there. Unless `compared`, no file counts as changed; `created` are
-    files that appeared since the rollup.
+    The model knows the files in the rollup, what its responses wrote and deleted, and what a
+    refusal showed to it. In a rollup made by hand, a file is known if its text stands there. Unless
+    `compared`, no file counts as changed; `created` are files that appeared since the rollup.
     """
 
     def __init__(
@@ -40,9 +39,7 @@ class SeenFiles:
     ) -> None:
         self._run, self._codebase = run, codebase
         self._compared = compared
-        self._returned: dict[str, bytes] = {}
-        self._written: set[str] = set()  # by responses
-        self._before_build: dict[str, str | None] = {}
+        self._returned: dict[str, str] = {}  # the texts for the next prompt
         self._others = rolled_up.others  # there from the start, and not shown
         self._by_hand = rolled_up.others is None
         # None is a file that the model knows to be gone.
@@ -59,17 +56,34 @@ class SeenFiles:
         """Take what `other` knows, which is a copy."""
         self._others = other._others
         self._returned = dict(other._returned)
-        self._written = set(other._written)
         self._digests = dict(other._digests)
 
-    def changed(self, paths: Iterable[str]) -> list[str]:
-        """Return those of `paths` that changed since the model saw them, sorted.
+    def bases(self, paths: Iterable[str]) -> tuple[dict[str, bytes | None], list[str]]:
+        """Return the content of each of `paths` as the model saw it, None where it saw no file.
 
-        A file that appeared or vanished changed, too.
+        Also return the paths that changed since, and whose content of then is not known.
         """
-        if not self._compared:
-            return []
-        return sorted(path for path in paths if self._has_changed(path, self._current(path)))
+        bases: dict[str, bytes | None] = {}
+        stale: list[str] = []
+        for path in paths:
+            if not (self._compared and self._knows_of(path)):
+                continue
+            content = self._read(path)
+            seen = self._digests.get(path)
+            if seen == (None if content is None else digest(content)):
+                bases[path] = content
+                continue
+            versions = self._run.versions(path) if seen else iter(())
+            matching = (old for old in versions if old is not None and digest(old) == seen)
+            if (version := next(matching, None)) is None:
+                stale.append(path)
+            else:
+                bases[path] = version
+        return bases, stale
+
+    def _knows_of(self, path: str) -> bool:
+        """Return whether the model knows the file, or that there is none."""
+        return path in self._digests or (self._others is not None and path not in self._others)
 
     def unseen(self, paths: Iterable[str]) -> list[str]:
         """Return those of `paths` whose content the model has not seen, in their order."""
@@ -78,17 +92,19 @@ class SeenFiles:
     def see(self, path: str, content: bytes | None) -> None:
         """Note that the model knows `content`, None if the file is gone."""
         self._digests[path] = None if content is None else digest(content)
-        self._written.add(path)
         self._returned.pop(path, None)
 
     def show(self, texts: Mapping[str, bytes]) -> None:
         """Note that the next prompts have these files, until a response changes them."""
-        self._digests |= {path: digest(content) for path, content in texts.items()}
-        self._returned |= texts
+        for path, content in texts.items():
+            which = "as it is now" if path in self._digests else "which is not in the codebase"
+            self._returned[path] = _returned(path, content.decode(), which)
+            self._digests[path] = digest(content)
 
     def knows(self, path: str) -> bool:
-        """Return whether the model knows the text of a file."""
-        return self._digests.get(path) is not None
+        """Return whether the model knows the text of a file as it is."""
+        content = self._read(path)
+        return content is not None and self._digests.get(path) == digest(content)
 
     def learn(self, texts: Mapping[str, bytes]) -> None:
         """Note that the codebase of the next prompts has these files, too."""
@@ -104,51 +120,7 @@ class SeenFiles:
     @property
     def returned(self) -> str:
         """The files that came back to the model, for the next prompt."""
-        return "\n".join(
-            _returned(path, content.decode()) for path, content in sorted(self._returned.items())
-        )
-
-    def build(self) -> ProcessResult:
-        """Run `build.sh`. What it changes in files that responses wrote does not count as changed.
-
-        What a person changed before does. Other files that change meanwhile are unseen, like those
-        that the build makes: a person may have written them.
-        """
-        self._before_build = self._look()
-        result = self._run.build()
-        if not result.passed:
-            self.learn_from_build()
-        return result
-
-    def learn_from_build(self) -> None:
-        """Take the files as the latest build left them. After a green one, only a repair asks."""
-        before = self._before_build
-        changed = {path for path, current in before.items() if self._has_changed(path, current)}
-        self.renew(but=changed)
-        for path in before.keys() - self._written - changed:
-            if self._digests[path] not in {None, before[path]}:
-                del self._digests[path]
-
-    def renew(self, *, but: Collection[str] = ()) -> None:
-        """Take the files as they are for what the model knows, `but` some."""
-        self._others = None
-        self._digests |= {
-            path: current for path, current in self._look().items() if path not in but
-        }
-
-    def _look(self) -> dict[str, str | None]:
-        """Return the digests of the files on disk that the model knows."""
-        digests: dict[str, str | None] = {}
-        for path, content in self._run.tree.contents(sorted(self._digests), LARGEST):
-            digests[path] = self._current(path) if content is None else digest(content)
-        return digests
-
-    def _has_changed(self, path: str, current: str | None) -> bool:
-        if path in self._digests:
-            return current != self._digests[path]
-        if current is None or self._others is None:
-            return False
-        return path not in self._others
+        return "\n".join(text for _, text in sorted(self._returned.items()))
 
     def _has_unseen_text(self, path: str) -> bool:
         try:
@@ -169,12 +141,11 @@ class SeenFiles:
         forms = dict.fromkeys((text, unix, self._run.redacted(text), self._run.redacted(unix)))
         return any(_has_lines(self._codebase, form) for form in forms)
 
-    def _current(self, path: str) -> str | None:
+    def _read(self, path: str) -> bytes | None:
         try:
-            content = self._run.tree.read(path)
+            return self._run.tree.read(path)
         except (OSError, ValueError):
             return None
-        return None if content is None else digest(content)
 
 
 def digest(content: bytes) -> str:
@@ -182,9 +153,9 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _returned(path: str, text: str) -> str:
+def _returned(path: str, text: str, which: str) -> str:
     ended = text if text.endswith("\n") else f"{text}\n"
-    return f"The text of {path}, which is not in the codebase:\n\n--- {path} ---\n{ended}"
+    return f"The text of {path}, {which}:\n\n--- {path} ---\n{ended}"
 
 
 def _has_lines(text: str, lines: str) -> bool:

@@ -74,12 +74,6 @@ class CommitSettings(BaseModel):
         description="What to do if a response replaces or deletes a file that the model has not "
         "seen: send it back with the file's text, end the run, or let it pass.",
     )
-    build_untouched: Literal["after", "before", "never"] = Field(
-        "after",
-        description="When to run build.sh on the files from before the run: after a run whose "
-        "last build is red, to say whether it was red before; before the first call, "
-        "which a red build prevents; or never.",
-    )
     response_format: str = Field(
         "files",
         description='How a response names changes: "files", the name of a format of a plugin such '

@@ -1,4 +1,4 @@
-"""Send back a response that replaces or deletes files which the model has not seen.
+"""Send back a response that changes files which the model has not seen, or not as they are now.
 
 The texts of these files are sent along.
 """
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 LARGEST_TEXT = 64 * 1024  # bytes of one file
 LARGEST_TEXTS = 256 * 1024  # bytes of all files of one response
 _RULE = "unseen"
+_CHANGED_RULE = "changed"
 _NOT_SEEN = "The response changes this file, but no prompt has shown its text."
+_CHANGED = "Somebody changed this file after the model saw it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +42,48 @@ def find_unseen(changes: Sequence[Change], run: Run, seen: SeenFiles) -> Unseen:
     """
     paths = seen.unseen([change.path for change in changes])
     texts: dict[str, bytes] = {}
-    refusals = tuple(_refusals(paths, run, texts))
+    refusals = tuple(_refusals(paths, run, texts, _RULE, _NOT_SEEN))
     return Unseen(refusals, texts)
 
 
-def _refusals(paths: Sequence[str], run: Run, texts: dict[str, bytes]) -> Iterator[Refusal]:
+def find_changed(paths: Sequence[str], run: Run, seen: SeenFiles) -> Unseen:
+    """Return the refusals of changes of files that somebody changed since the model saw them."""
+    gone = [path for path in paths if not (run.root / path).exists()]
+    for path in gone:
+        seen.see(path, None)
+    there = [path for path in paths if path not in gone]
+    texts: dict[str, bytes] = {}
+    refusals = [
+        Refusal(path, _CHANGED_RULE, f"{_CHANGED} It is gone.", then="repair") for path in gone
+    ]
+    refusals += _refusals(there, run, texts, _CHANGED_RULE, _CHANGED)
+    return Unseen(tuple(refusals), texts)
+
+
+def _refusals(
+    paths: Sequence[str],
+    run: Run,
+    texts: dict[str, bytes],
+    rule: str,
+    reason: str,
+) -> Iterator[Refusal]:
     """Yield a refusal for each path, and collect the texts to show."""
     room = LARGEST_TEXTS
     for path in paths:
         content = run.tree.read(path, LARGEST_TEXT + 1) or b""
         if may_be_secret(path, run.tree) or run.may_read(path):
-            yield Refusal(path, _RULE, f"{_NOT_SEEN} It may contain secrets.")
+            yield Refusal(path, rule, f"{reason} It may contain secrets.")
         elif (text := _text(content)) is None:
-            yield Refusal(path, _RULE, f"{_NOT_SEEN} It is not UTF-8 text.")
+            yield Refusal(path, rule, f"{reason} It is not UTF-8 text.")
         elif run.redacted(text) != text:
-            yield Refusal(path, _RULE, f"{_NOT_SEEN} It contains a key.")
+            yield Refusal(path, rule, f"{reason} It contains a key.")
         elif len(content) > min(room, LARGEST_TEXT):
-            reason = f"{_NOT_SEEN} It is too large to show here: leave it as it is."
-            yield Refusal(path, _RULE, reason, then="repair")
+            too_large = f"{reason} It is too large to show here: leave it as it is."
+            yield Refusal(path, rule, too_large, then="repair")
         else:
             room -= len(content)
             texts[path] = content
-            yield Refusal(path, _RULE, _NOT_SEEN, then="repair")
+            yield Refusal(path, rule, reason, then="repair")
 
 
 def _text(content: bytes) -> str | None:

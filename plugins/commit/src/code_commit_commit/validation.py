@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
@@ -18,18 +18,16 @@ from code_commit.plugin_api import (
     Refusal,
     ResponseRefused,
     count_of,
-    join_paths,
     shorten,
 )
 from code_commit_commit.echo import reject_echo
 from code_commit_commit.hooks import MalformedResponse
-from code_commit_commit.inputs import FRESH
 from code_commit_commit.prompts import system_prompt
 from code_commit_commit.recorded_tree import RecordedTree
 from code_commit_commit.replacements import deleted, differs, written
 from code_commit_commit.response import NoBlock, TooManyFiles
 from code_commit_commit.targets import mistaken_targets
-from code_commit_commit.unseen import Unseen, find_unseen
+from code_commit_commit.unseen import Unseen, find_changed, find_unseen
 
 if TYPE_CHECKING:
     from code_commit.plugin_api import Run, Tree
@@ -66,10 +64,10 @@ def read_changes(
     shown: Sequence[str],
     seen: SeenFiles,
     forms: KeptForms,
-) -> tuple[Change, ...]:
+) -> tuple[tuple[Change, ...], Mapping[str, bytes | None]]:
     """Parse a response and check its changes; write nothing.
 
-    Changes that are on disk already need no check.
+    Changes that are on disk already need no check. Also return the files as the model saw them.
 
     `shown` contains the parts of the prompt that the user did not write: a response must not repeat
     their blocks. `seen` learns which files are in the next prompt because the response wanted to
@@ -77,8 +75,7 @@ def read_changes(
 
     Raises:
         UnusableResponse: the response is not usable, and the settings allow a repair.
-        ResponseRefused: the same without a repair; a file changed since the rollup; or the code of
-            the format failed.
+        ResponseRefused: the same without a repair; or the code of the format failed.
     """
     tree = RecordedTree(run.tree)
     try:
@@ -93,15 +90,17 @@ def read_changes(
         raise _refused(mistaken, run)
     different = [change for change in changes if differs(change, run.tree)]
     if not different:
-        return changes
+        return changes, {}
     refusals = run.check(changes)
     if any(refusal.then == "stop" for refusal in refusals):
         raise _refused(refusals, run)
-    if not refusals:
-        require_unchanged(different, run, seen)
     allowed = run.settings.unseen_file == "allow"
     _require_seen(different, run, seen, refusals, allowed=allowed)
-    return changes
+    paths = [change.path for change in different if change.path not in tree.files]
+    bases, stale = seen.bases(paths)
+    if stale:
+        raise changed_by_somebody(stale, run, seen)
+    return changes, bases | tree.files
 
 
 def _require_allowed_reads(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
@@ -118,8 +117,6 @@ def _require_allowed_reads(changes: Sequence[Change], run: Run, seen: SeenFiles)
     refusals = run.check(changes)
     if any(refusal.then == "stop" for refusal in refusals):
         raise _refused(refusals, run)
-    if not refusals:
-        require_unchanged(changes, run, seen)
     _require_seen(changes, run, seen, refusals, allowed=False)
 
 
@@ -211,18 +208,13 @@ def _unusable(reason: str, then: Literal["repair", "stop"], hint: str) -> Respon
     return ResponseRefused(f"the response was refused: {reason}", hint=hint)
 
 
-def require_unchanged(changes: Sequence[Change], run: Run, seen: SeenFiles) -> None:
-    """Check that no file changed since the model saw it.
+def changed_by_somebody(paths: Sequence[str], run: Run, seen: SeenFiles) -> ResponseRefused:
+    """Log that somebody changed the files at `paths` since the model saw them; return the error.
 
-    Raises:
-        ResponseRefused: one did.
+    The next prompt has their texts.
     """
-    if changed := seen.changed(change.path for change in changes):
-        reason = "The file changed after the model saw it."
-        _logged([Refusal(path, "rollup", reason) for path in changed], run)
-        raise ResponseRefused(
-            f"the response was refused: {join_paths(changed)} changed since the rollup", hint=FRESH
-        )
+    changed = find_changed(paths, run, seen)
+    return _sent_back(changed, changed.refusals, run, seen)
 
 
 def _require_seen(
@@ -247,14 +239,21 @@ def _require_seen(
             raise _refused(refusals, run)
         return
     # Both at once: the next response can answer both.
-    reason = _logged((*refusals, *unseen.refusals), run)
+    raise _sent_back(unseen, (*refusals, *unseen.refusals), run, seen)
+
+
+def _sent_back(
+    unseen: Unseen, refusals: Sequence[Refusal], run: Run, seen: SeenFiles
+) -> ResponseRefused:
+    """Log the refusals of files that the model does not know, and return the error."""
+    reason = _logged(refusals, run)
     then, hint = run.settings.unusable_response, _HINT_UNSEEN
     if any(refusal.then == "stop" for refusal in unseen.refusals):
         then, hint = run.settings.refused_path, _HINT_BLIND
     if run.settings.unseen_file == "stop":
         then = "stop"
     seen.show(unseen.texts)
-    raise _unusable(reason, then, hint)
+    return _unusable(reason, then, hint)
 
 
 def _hint(refusal: Refusal) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from code_commit.plugin_api import (
     LimitReached,
-    NotReady,
     Result,
     count_of,
 )
@@ -17,8 +16,6 @@ from code_commit_commit.attempts import Attempts
 from code_commit_commit.beginning import Beginning, begin
 from code_commit_commit.endings import failed, passed, preview, tampered
 from code_commit_commit.formats import FILES
-from code_commit_commit.inputs import warn_of_uncommitted_changes
-from code_commit_commit.prompts import build_end
 from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements
 
@@ -48,10 +45,6 @@ def commit(run: Run) -> Result:
     if run.options.review:
         run.model("reviewer")  # a missing key ends the run before the first call
     git = _git_commit(run, start.context.query, attempts)
-    warn_of_uncommitted_changes(run)
-    if run.settings.build_untouched == "before":
-        _require_green(run)
-        start.seen.renew()
     _keep_inputs(run, start)
 
     prompt = start.prompt
@@ -128,21 +121,6 @@ def _git_commit(run: Run, query: str, attempts: Attempts | Candidates) -> GitCom
     )
 
 
-def _require_green(run: Run) -> None:
-    """Check that build.sh passes before any change.
-
-    Raises:
-        NotReady: it fails.
-    """
-    build = run.build()
-    if not build.passed:
-        raise NotReady(
-            f"the build is red before any change: {build_end(build)}",
-            hint="fix it first, or remove the setting build_untouched if the query describes the "
-            "fix",
-        )
-
-
 def _keep_inputs(run: Run, start: Beginning) -> None:
     """Keep the inputs in the run folder, where `code-commit replay` and `apply` read them back."""
     run.keep("input-query.txt", start.context.query)
@@ -151,6 +129,8 @@ def _keep_inputs(run: Run, start: Beginning) -> None:
 
         forget_edited_query(run)  # the run folder has it now
     run.keep_input("input-codeRollup.txt", start.context.codebase)
+    if run.options.dry_run:
+        run.moment()  # other runs look at the files while they wait for the first call
     if start.response_format.name != FILES:
         run.keep("input-format.txt", f"{start.response_format.name}\n")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import threading
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from code_commit.plugin_api import (
+    STOP,
     CodeCommitError,
     ExitCode,
     Interrupted,
@@ -102,7 +102,7 @@ def _worker_folder() -> WorkerFolder:
     with _guard:
         if not _folder:
             _folder.append(WorkerFolder())
-            atexit.register(_folder[0].close)
+            STOP.process.on_end(_folder[0].close)
         return _folder[0]
 
 

@@ -154,7 +154,7 @@ def _last_build(folder: Path | None) -> bytes:
     """Return the end of the log of the last build of a changed project, as a terminal shows it."""
     if folder is None:
         return b""
-    logs = [path for path in folder.glob("*-build.txt") if "untouched" not in path.name]
+    logs = [path for path in folder.glob("*-build.txt") if "baseline" not in path.name]
     if not logs:
         return b""
     return as_on_terminal(_content(max(logs, key=_number_of)))[-_BUILD_TAIL:]

@@ -69,7 +69,7 @@ def serve(host: Host, _: Namespace) -> int:
     async def main() -> None:
         scope = anyio.CancelScope()
         cancel = partial(asyncio.get_running_loop().call_soon_threadsafe, scope.cancel)
-        with scope, STOP.calling(cancel):
+        with scope, STOP.child(cancel):
             async with (
                 stdio_server(stdin=_Stdin()) as (received, sent),  # type: ignore[arg-type] # it only iterates
                 anyio.create_task_group() as tasks,

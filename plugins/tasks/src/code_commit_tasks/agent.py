@@ -98,13 +98,16 @@ class Agent:
     def attempt(
         self,
         prompt: tuple[str, str],
+        tools: ToolContext,
         *,
         place: str,
         name: str,
         number: int,
         files: AttemptFiles,
     ) -> Answer:
-        """Call the model once, and run its code once. `name` is that of the attempt's files.
+        """Call the model once, and run its code once with `tools`.
+
+        `name` is that of the attempt's files.
 
         The two texts of `prompt` are the part that all attempts share, and the failure of the
         previous attempt or "".
@@ -120,7 +123,7 @@ class Agent:
             code = _code(completion)
         except MalformedAnswer as problem:
             raise AttemptFailed(str(problem), output=completion.text, malformed=True) from None
-        work = _Work(self, place, number, self._create_files(name, code, files))
+        work = _Work(self, tools, place, number, self._create_files(name, code, files))
         self.run.emit(CodeReceived(place, number, files.code, files.log))
         try:
             value, note = self._parse_value(work.run_code(code))
@@ -195,6 +198,7 @@ class _Work:
     """The running code of one answer."""
 
     agent: Agent
+    tools: ToolContext
     place: str
     number: int
     log: Path
@@ -214,7 +218,7 @@ class _Work:
 
     def _call(self, name: str, argument: Any) -> CallAnswer:
         agent = self.agent
-        called = agent.functions(ToolContext(agent.run, agent.deadline), name, argument)
+        called = agent.functions(self.tools, name, argument)
         answer = called.answer
         agent.run.emit(
             FunctionCalled(

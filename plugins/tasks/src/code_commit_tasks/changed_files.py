@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from code_commit.plugin_api import NotReady, Run, WorkDone, count_of, printable, read_records
+from code_commit.plugin_api import Run, WorkDone, count_of, printable
 from code_commit_tasks.saved import SavedTask
 
 _SHOWN = 20  # files
@@ -19,7 +19,8 @@ _SHOWN = 20  # files
 class ChangedFile:
     """A file that the task changed, with its added and removed lines, None if it is binary.
 
-    The numbers of a `shared` file include what a person changed in it meanwhile.
+    A person changed a `shared` file, too; the numbers have these lines only where both changes
+    overlap.
     """
 
     path: str
@@ -34,16 +35,12 @@ class ChangedFile:
 
 
 class ChangedFiles:
-    """Tells what the task changed until now. `task` keeps where each of its runs began."""
+    """Tells what the task changed until now. `task` keeps the moments when its runs began."""
 
     def __init__(self, run: Run, task: SavedTask) -> None:
         self._run = run
-        self._task = task
-        checkpoint = run.checkpoint()
-        if task.run and _was_killed_in_process(run, task.run):
-            task.left_by_process.append(checkpoint)
-        task.checkpoints.append(checkpoint)
-        task.run = run.folder.name
+        self._moments = task.moments
+        self._moments.append(run.moment())
 
     def paths(self) -> tuple[str, ...]:
         """Return those that exist and that a model may read, sorted."""
@@ -66,8 +63,7 @@ class ChangedFiles:
         return work, frozenset(paths)
 
     def _work(self) -> WorkDone:
-        task = self._task
-        return self._run.changes_since(*task.checkpoints, left_by_process=task.left_by_process)
+        return self._run.changes_since(*self._moments)
 
     def _is_deleted(self, path: str) -> bool:
         return not os.path.lexists(self._run.root / path)
@@ -82,18 +78,4 @@ def describe_files(files: Sequence[ChangedFile]) -> list[str]:
 
 
 def _paths(work: WorkDone) -> frozenset[str]:
-    return work.written | work.by_processes
-
-
-def _was_killed_in_process(run: Run, name: str) -> bool:
-    """Return whether the run `name` ended while a command or build ran, which may have written."""
-    running = 0
-    try:
-        for record in read_records(run.find_run(name) / "events.jsonl"):
-            if record.kind == "process.started":
-                running += 1
-            elif record.kind == "process.finished":
-                running -= 1
-    except (OSError, NotReady):
-        return False
-    return running > 0
+    return work.written | work.by_commands

@@ -14,7 +14,7 @@ from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, parameters
 from code_commit_toolbox.toolbox import open_toolbox
 from code_commit_toolbox.tools.final_output import FINAL_OUTPUT
-from code_commit_toolbox.tools.project_file import folder_named, read_text
+from code_commit_toolbox.tools.project_file import folder_named, show_text
 from code_commit_toolbox.tools.reading import listing
 
 
@@ -127,7 +127,7 @@ def _list() -> Function:
 
 def _show(settings: ToolboxSettings) -> Function:
     def call(context: ToolContext, arguments: Json) -> str:
-        return read_text(context.run, arguments["path"], settings.file_limit)
+        return show_text(context, arguments["path"], settings.file_limit)
 
     tool = Tool(
         name="show",

@@ -17,17 +17,11 @@ _KEPT = 20  # latest runs
 
 @dataclass(slots=True)
 class SavedTask:
-    """The progress of a task. `done` means it succeeded.
-
-    `checkpoints` are from the start of each of its runs, and `run` is the name of the latest. Those
-    of `left_by_process` follow a run that was killed while a process ran.
-    """
+    """The progress of a task. `done` means it succeeded, `moments` are the starts of its runs."""
 
     description: str
     root: Node
-    run: str = ""
-    checkpoints: list[str] = field(default_factory=list)
-    left_by_process: list[str] = field(default_factory=list)
+    moments: list[str] = field(default_factory=list)
     done: bool = False
     version: Literal[1] = 1
 

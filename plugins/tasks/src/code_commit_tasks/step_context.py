@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from code_commit.plugin_api import Run, count_of
+from code_commit.plugin_api import count_of
 from code_commit_tasks.prompts import fenced
 from code_commit_tasks.task_list import ContextSpec
 from code_commit_toolbox.shortening import head_and_tail
-from code_commit_toolbox.tool import ToolError
-from code_commit_toolbox.tools.project_file import read_text
+from code_commit_toolbox.tool import ToolContext, ToolError
+from code_commit_toolbox.tools.project_file import show_text
 from code_commit_workspace import normalise_path
 
 _NAMED = 50  # left-out files to list by name
 
 
 def sections(
-    run: Run,
+    tools: ToolContext,
     context: ContextSpec,
     results: Sequence[tuple[str, str]],
     *,
@@ -24,6 +24,7 @@ def sections(
 ) -> list[str]:
     """Return the sections of a prompt for `context`.
 
+    `tools` is the context of the agent that gets the prompt, which has then seen the files.
     `results` are titles and results of the previous steps, in order. All files together take at
     most `limit` characters, and so do all results; files that do not fit are named, and a line
     marks a cut.
@@ -35,16 +36,17 @@ def sections(
     if context.explicit_content:
         parts.append(f"[context]\n{context.explicit_content.rstrip()}\n")
     if context.files:
-        parts.append("[files]\n" + _files(run, context, limit))
+        parts.append("[files]\n" + _files(tools, context, limit))
     chosen = list(dict.fromkeys(context.previous_steps))
     for index in chosen:
         title, result = results[index]
         text = head_and_tail(result, limit // len(chosen))
-        parts.append(f"[result of step {index}, {title}]\n{fenced(text, run.token)}")
+        parts.append(f"[result of step {index}, {title}]\n{fenced(text, tools.run.token)}")
     return parts
 
 
-def _files(run: Run, context: ContextSpec, limit: int) -> str:
+def _files(tools: ToolContext, context: ContextSpec, limit: int) -> str:
+    run = tools.run
     pieces: list[str] = []
     left_out: list[str] = []
     shown: set[str] = set()
@@ -62,7 +64,7 @@ def _files(run: Run, context: ContextSpec, limit: int) -> str:
                 continue
             shown.add(path)
             try:
-                text = read_text(run, path, limit)
+                text = show_text(tools, path, limit)
             except ToolError as error:
                 left_out.append(f"{path} ({error})")
                 continue

@@ -20,6 +20,7 @@ from code_commit_tasks.step_context import sections
 from code_commit_tasks.task_list import TaskList
 from code_commit_tasks.tree import Attempt, Node, indent
 from code_commit_toolbox.shortening import head_and_tail
+from code_commit_toolbox.tool import ToolContext
 
 _UNREACHED = "the model could not be reached"
 _REASON_SHOWN = 300  # characters of a reason in messages
@@ -239,18 +240,20 @@ class Steps:
         part_of: str,
         failure: Failure | None,
     ) -> Answer:
+        tools = ToolContext(self.run, self.agent.deadline)
         if node.step is None:
             prompt = task_prompt(self.description, failure, self.run.token)
         else:
             results = [(previous.title, previous.result or "") for previous in before]
             limit = self.settings.context_limit
-            context = sections(self.run, node.step.context, results, limit=limit)
+            context = sections(tools, node.step.context, results, limit=limit)
             prompt = step_prompt(node.step, part_of, context, failure, self.run.token)
         files = AttemptFiles()
         try:
             name = node.name_of(attempt)
             return self.agent.attempt(
                 prompt,
+                tools,
                 place=node.place,
                 name=name,
                 number=attempt.number,

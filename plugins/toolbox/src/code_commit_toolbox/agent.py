@@ -33,7 +33,7 @@ from code_commit_toolbox.context import sendable, shortened, tokens_around, toke
 from code_commit_toolbox.events import AgentEnded, AgentSaid, ContextShortened, ToolCalled
 from code_commit_toolbox.outcome import AgentLimits, AgentResult, CalledTool, End, Turn
 from code_commit_toolbox.repetition import NOTE, NOTICED, Repetition
-from code_commit_toolbox.tool import Tool, ToolContext
+from code_commit_toolbox.tool import Seen, Tool, ToolContext
 from code_commit_toolbox.toolbox import Toolbox
 from code_commit_toolbox.tools.final_output import FINAL_OUTPUT
 from code_commit_toolbox.transcript import Transcript, answered
@@ -55,6 +55,7 @@ def run_agent(
     shared: str = "",
     system: str = "",
     history: Sequence[Message] = (),
+    seen: Seen | None = None,
     transcript: Path | None = None,
     limits: AgentLimits | None = None,
     label: str = "agent",
@@ -67,8 +68,9 @@ def run_agent(
     The calls of a reply run in order and are answered in one message. The loop ends when
     `final_output` is called, when a reply has no call, or for another reason in `End`. `history` is
     a conversation to continue, from an earlier result or a transcript; with an empty `prompt`, the
-    model only continues. `transcript` is a file of this run that has `history`: the conversation is
-    added to it, instead of a copy in a new file. `shared` is text before the prompt with which
+    model only continues. `seen` has the files as the model knows them from there, and is kept up to
+    date; see `ToolContext`. `transcript` is a file of this run that has `history`: the conversation
+    is added to it, instead of a copy in a new file. `shared` is text before the prompt with which
     other conversations with the same `system` and tools begin, too, so that services read it from
     their caches. `label` names the calls and the transcript in the run folder. `on_text` gets the
     text of each reply before its calls run, `on_call` and `on_turn` get finished calls and turns;
@@ -102,6 +104,7 @@ def run_agent(
         label=label,
         transcript=recording,
         output_limit=toolbox.settings.output_limit,
+        seen={} if seen is None else seen,
         on_call=on_call,
         on_text=on_text,
         messages=[*earlier],
@@ -144,6 +147,7 @@ class _Agent:
     label: str
     transcript: Transcript
     output_limit: int
+    seen: Seen
     on_call: Callable[[CalledTool], None] | None
     on_text: Callable[[str], None] | None
     messages: list[Message] = field(default_factory=list)
@@ -305,7 +309,7 @@ class _Agent:
                 "Not accepted: an earlier call failed. Check its result, then continue.",
                 is_error=True,
             )
-        context = ToolContext(self.run, self._deadline)
+        context = ToolContext(self.run, self._deadline, self.seen)
         answer = run_call(call, self.tools, context, output_limit=self.output_limit)
         if answer.tampered:
             self.end = End.TAMPERED

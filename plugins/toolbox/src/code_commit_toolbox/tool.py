@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from code_commit.plugin_api import Json, Run, ToolSpec
+
+Seen = dict[str, str | None]
+"""The texts of files as an agent knows them, by their normalised paths; None is no file."""
 
 
 class ToolError(Exception):
@@ -24,13 +27,15 @@ class ProjectTampered(ToolError):  # noqa: N818 - the name of an event
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """The context of a tool call.
+    """The context of the tool calls of an agent.
 
-    `deadline` is its agent's deadline on `time.monotonic()`, or None.
+    `deadline` is the agent's on `time.monotonic()`, or None. `seen` has the files as the agent read
+    or wrote them last, None where there was none.
     """
 
     run: Run
     deadline: float | None = None
+    seen: Seen = field(default_factory=dict)
 
     def seconds(self, most: float) -> float:
         """Return `most` seconds, or the time until the deadline if that is less."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
 from code_commit_workspace.files.open_flags import FOLDER, OLD_FILE, ROOT_FOLDER
-from code_commit_workspace.interruption import STOP
+from code_commit_workspace.stop import STOP
 
 # In bytes.
 _SMALL = 1 << 16

@@ -18,6 +18,7 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.open_flags import FOLDER
 from code_commit_workspace.files.path_kinds import exists
 from code_commit_workspace.files.path_text import within
+from code_commit_workspace.stop import STOP
 
 _LINKS = (
     "HEAD",
@@ -35,17 +36,6 @@ _SETTINGS = "more-settings"
 _PREFIX = "code-commit-git-"
 _SECONDS_TO_LOCK = 60.0  # after the folder is created
 
-_REMOVALS: list[weakref.finalize[[str, int, int], CommonFolder]] = []
-
-
-def remove_common_folders() -> None:
-    """Remove all common folders of this process.
-
-    Call it before an exit without Python's shutdown.
-    """
-    for removal in _REMOVALS:
-        removal()
-
 
 class CommonFolder:
     """A folder with links to the parts of `real` that count. It is removed with this object.
@@ -59,7 +49,7 @@ class CommonFolder:
             self.path = Path(_new_folder(real))
             lock = os.open(self.path, FOLDER)
             removal = weakref.finalize(self, _remove, str(self.path), lock, os.getpid())
-            _REMOVALS.append(removal)
+            STOP.process.on_end(removal)  # which may be without Python's shutdown
             fcntl.flock(lock, fcntl.LOCK_SH)
             (self.path / "info").mkdir()
             (self.path / "info/attributes").write_bytes(_ATTRIBUTES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import fcntl
 import math
 import os
@@ -12,11 +11,10 @@ import selectors
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from functools import cache
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -24,7 +22,8 @@ from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.git.control_files import ControlFiles
 from code_commit_workspace.git.layout import GitError
 from code_commit_workspace.git.slow_rules import slow_rule
-from code_commit_workspace.interruption import STOP
+from code_commit_workspace.scope import Scope
+from code_commit_workspace.stop import STOP
 from code_commit_workspace.words import describe_ending
 
 # Seconds.
@@ -39,53 +38,6 @@ _PIECE = 1 << 16  # bytes
 _MATCHING = frozenset({"check-ignore", "ls-files"})
 _LONGEST_MATCHING = 20  # seconds of processor time; 100,000 files take less than one
 _F_SETSIG = 10  # in fcntl(2): which signal to send
-
-_STARTS = 1.0  # seconds for other threads to start git
-
-
-class _Running:
-    """The git processes of the process `host`, which end with it, but not with a fork of it."""
-
-    def __init__(self, host: int) -> None:
-        self._host = host
-        self._starting = threading.Lock()
-        self._groups: set[int] = set()
-        atexit.register(self.end)
-
-    def start(
-        self,
-        command: Sequence[str],
-        folder: Path,
-        environ: Mapping[str, str],
-        lifeline: _Lifeline,
-    ) -> subprocess.Popen[bytes]:
-        with self._starting:  # the end waits until git is known
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env=environ,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,  # no terminal for prompts; Ctrl-C ends us, not git halfway
-                pass_fds=(lifeline.reader,),
-            )
-            self._groups.add(process.pid)
-        return process
-
-    def forget(self, process: subprocess.Popen[bytes]) -> None:
-        self._groups.discard(process.pid)
-
-    def end(self) -> None:
-        """End all, and start no more."""
-        if os.getpid() != self._host:
-            return
-        self._starting.acquire(timeout=_STARTS)  # and keep it
-        for number in (signal.SIGTERM, signal.SIGKILL) if self._groups else ():
-            for group in tuple(self._groups):
-                with suppress(OSError):
-                    os.killpg(group, number)
-            time.sleep(_AT_EXIT)
 
 
 class _Lifeline:
@@ -104,14 +56,6 @@ class _Lifeline:
     def close(self) -> None:
         os.close(self.reader)
         os.close(self._writer)
-
-
-_running_in = cache(_Running)
-
-
-def end_running() -> None:
-    """End the git processes of all threads, before an exit without Python's shutdown."""
-    _running_in(os.getpid()).end()
 
 
 def run_git(
@@ -139,14 +83,11 @@ def run_git(
         files.require_plain()
     name = command_of(command[1:])
     begin = time.monotonic()
-    running = _running_in(os.getpid())
-    lifeline = _Lifeline()
-    try:
-        process = running.start(command, folder, environ, lifeline)
-    except OSError as error:
-        lifeline.close()
-        raise GitError(f"git could not be run in {folder}: {error.strerror}") from error
-    with process:
+    with (
+        STOP.process.child() as scope,
+        closing(_Lifeline()) as lifeline,
+        _started(command, folder, environ, lifeline, scope) as process,
+    ):
         try:
             lifeline.tie(process.pid)
             if name in _MATCHING:
@@ -161,12 +102,50 @@ def run_git(
         except BaseException:
             _end(process)
             raise
-        finally:
-            running.forget(process)
-            lifeline.close()
     if name in _MATCHING and process.returncode == -signal.SIGKILL:
         _require_quick_rules(files, [".gitignore"])
     return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
+
+
+def _started(
+    command: Sequence[str],
+    folder: Path,
+    environ: Mapping[str, str],
+    lifeline: _Lifeline,
+    scope: Scope,
+) -> subprocess.Popen[bytes]:
+    """Start git, which ends with `scope` and with `lifeline`.
+
+    Raises:
+        GitError: it could not be started.
+        Interrupted: our own process ends.
+    """
+    with scope.starting():
+        if scope.is_over:
+            raise Interrupted("interrupted")
+        try:
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=environ,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,  # no terminal for prompts; Ctrl-C ends us, not git halfway
+                pass_fds=(lifeline.reader,),
+            )
+        except OSError as error:
+            raise GitError(f"git could not be run in {folder}: {error.strerror}") from error
+        scope.on_end(partial(_end_group, process.pid))
+    return process
+
+
+def _end_group(leader: int) -> None:
+    """End git and what it started, in little time: our own process ends."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(OSError):
+            os.killpg(leader, number)
+        time.sleep(_AT_EXIT)
 
 
 def _limit_processor_time(process: int) -> None:

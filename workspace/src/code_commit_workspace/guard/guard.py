@@ -18,8 +18,8 @@ from code_commit_workspace.guard.path_conflicts import PathConflicts
 from code_commit_workspace.guard.places import Places
 from code_commit_workspace.guard.protected import ProtectedNames
 from code_commit_workspace.guard.unsaved import UnsavedFiles
-from code_commit_workspace.interruption import STOP
 from code_commit_workspace.records import Change, PathRule, Protected, Refusal
+from code_commit_workspace.stop import STOP
 from code_commit_workspace.words import describe, traceback_of
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from code_commit_workspace.guard.ignored import ignore_reasons
 from code_commit_workspace.guard.names import PlainPath
 from code_commit_workspace.guard.places import PathLookup, look, other_repository
 from code_commit_workspace.guard.protected import ProtectedNames
-from code_commit_workspace.interruption import STOP
 from code_commit_workspace.records import Refusal
+from code_commit_workspace.stop import STOP
 
 _ANY_DEPTH = re.compile(r"(?:^|(?<=/))\*\*/")
 _LONGEST = 64  # characters of an ordinary name

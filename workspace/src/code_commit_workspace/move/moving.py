@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from code_commit_workspace.errors import NotReady
+from code_commit_workspace.errors import Conflict
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move.apply import ChangedMeanwhile, replace
 from code_commit_workspace.move.line import Line
 from code_commit_workspace.move.survey import Write
 from code_commit_workspace.move.three_way import Overlap
 from code_commit_workspace.move.versions import Version
-from code_commit_workspace.words import join_paths
 
 _TRIES = 10  # somebody may save a file at the very moment of a move
-_NAMED = 20  # paths in one message
 
 Read = Callable[[str], tuple[Version | None, os.stat_result | None]]
 """Takes a path, and returns what is there, with its status."""
@@ -40,16 +38,6 @@ class Moved(NamedTuple):
     def differences(self) -> dict[str, Difference]:
         """Those of `versions` that the move wrote."""
         return {path: pair for path, pair in self.versions.items() if pair[0] != pair[1]}
-
-
-class Conflict(NotReady):
-    """Changes of a person overlap with those of a move; nothing was written. `paths` names them."""
-
-    def __init__(self, paths: Collection[str]) -> None:
-        self.paths = tuple(sorted(paths))
-        super().__init__(
-            f"changed by somebody else at the same places: {join_paths(self.paths, _NAMED)}"
-        )
 
 
 def move(

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.open_flags import FOLDER, ROOT_FOLDER
-from code_commit_workspace.interruption import STOP
+from code_commit_workspace.stop import STOP
 
 SET_UID = stat.S_ISUID | stat.S_ISGID
 

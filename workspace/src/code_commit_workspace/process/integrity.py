@@ -19,7 +19,6 @@ from pathlib import Path
 
 from code_commit_workspace.files.path_kinds import is_file, is_folder, is_link, is_plain_folder
 from code_commit_workspace.files.project_tree import open_regular
-from code_commit_workspace.interruption import STOP
 from code_commit_workspace.process.checked_files import (
     CheckedFiles,
     FindIgnored,
@@ -28,6 +27,7 @@ from code_commit_workspace.process.checked_files import (
 )
 from code_commit_workspace.process.clearing import clear_new_bits, remove_special, reopen
 from code_commit_workspace.process.folders import Folders
+from code_commit_workspace.stop import STOP
 
 BUILD_SCRIPT = "build.sh"
 

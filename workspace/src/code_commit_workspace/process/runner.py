@@ -22,7 +22,6 @@ from code_commit_workspace.errors import Interrupted, NotReady
 from code_commit_workspace.files.path_kinds import is_folder
 from code_commit_workspace.files.programs import require_program
 from code_commit_workspace.git.control_files import ControlFiles, require_plain
-from code_commit_workspace.interruption import STOP
 from code_commit_workspace.keys.redaction import Redactor
 from code_commit_workspace.process.capture import ProcessLog
 from code_commit_workspace.process.checked_files import FindIgnored
@@ -32,8 +31,9 @@ from code_commit_workspace.process.integrity import BUILD_SCRIPT, IntegrityCheck
 from code_commit_workspace.process.launch import Process
 from code_commit_workspace.process.proxy_variables import is_proxy, without_password
 from code_commit_workspace.process.sandbox.sandbox import Sandbox
-from code_commit_workspace.process.under_way import UnderWay
 from code_commit_workspace.records import ProcessResult, SandboxSettings
+from code_commit_workspace.scope import Scope
+from code_commit_workspace.stop import STOP
 from code_commit_workspace.words import describe_ending
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class ProcessRunner:
     Args:
         root: the project, where processes start.
         settings: how processes run.
+        scope: processes end with it, and none starts when it is over.
         redactor: keeps live keys out of logs and results, and finds them in the environment.
         state_folder: below the root, in the private folder, which is hidden from processes.
         build_script: read-only and checked, like `.gitignore` files and `.git`.
@@ -66,6 +67,7 @@ class ProcessRunner:
         root: Path,
         settings: SandboxSettings,
         *,
+        scope: Scope = STOP,
         redactor: Redactor,
         state_folder: str,
         build_script: str = BUILD_SCRIPT,
@@ -76,6 +78,7 @@ class ProcessRunner:
         private_folder = state_folder.partition("/")[0]
         self._root = root
         self._settings = settings
+        self._scope = scope
         self._redactor = redactor
         self._protected = tuple(protected)
         self._read_only = (".git", ".gitignore", build_script, *settings.read_only)
@@ -101,7 +104,6 @@ class ProcessRunner:
             git_folders=self._protected,
             ignored=ignored,
         )
-        self._under_way = UnderWay()
         self._search_for_linked: threading.Thread | None = None
         self._linked: list[list[str]] | None = None  # None: not searched yet
         self._warned = False
@@ -221,6 +223,7 @@ class ProcessRunner:
         stdin: bytes = b"",
         env: Mapping[str, str] = MappingProxyType({}),
         isolation_required: bool = False,
+        scope: Scope | None = None,
     ) -> ProcessResult:
         """Run `argv` in the project until it ends or `timeout` seconds pass.
 
@@ -232,12 +235,12 @@ class ProcessRunner:
             NotReady: the project is gone, bash is missing, or isolation is required but does not
                 work here.
             OSError: the log cannot be written.
-            Interrupted: the runner was closed, or a signal came.
+            Interrupted: the scope ended, or a signal came.
         """
         ready = self._get_ready(argv, env, isolation_required=isolation_required)
         with self._log(log, argv, isolated=ready.wrapper is not None) as record:
             try:
-                ending = self._run(ready, stdin, timeout, record)
+                ending = self._run(ready, stdin, timeout, record, scope or self._scope)
             except BaseException as error:
                 with suppress(OSError):
                     record.end(f"interrupted ({type(error).__name__})")
@@ -277,7 +280,7 @@ class ProcessRunner:
 
         Raises:
             NotReady: it cannot be started, or as `run`.
-            Interrupted: the runner was closed.
+            Interrupted: the scope is over.
         """
         ready = self._get_ready(argv, env, isolation_required=isolation_required)
         from code_commit_workspace.process.running import start
@@ -288,22 +291,21 @@ class ProcessRunner:
             root=self._root,
             env=ready.env,
             altered=ready.altered,
-            under_way=self._under_way,
+            scope=self._scope,
         )
-
-    def close(self) -> None:
-        """End the running processes and start no new ones; callable from any thread."""
-        self._under_way.close()
 
     def remove_private_folders(self) -> None:
         """Remove the temporary folders of the sandbox. Call it when no process is running."""
         self._sandbox.close()
 
-    def wait_until_over(self, seconds: float) -> bool:
-        """Wait until no process is running; return False after `seconds`."""
-        return self._under_way.wait_until_over(seconds)
-
-    def _run(self, ready: _Ready, stdin: bytes, timeout: float, record: ProcessLog) -> _Ending:
+    def _run(
+        self,
+        ready: _Ready,
+        stdin: bytes,
+        timeout: float,
+        record: ProcessLog,
+        scope: Scope,
+    ) -> _Ending:
         with ExitStack() as ends:
             try:
                 process = Process(
@@ -317,13 +319,12 @@ class ProcessRunner:
             except (OSError, ValueError) as error:  # the command is too long, or holds NUL
                 return _Ending(_NOT_EXECUTABLE, trouble=f"{ready.argv[0]}: {error}")
             ends.enter_context(process)
-            ends.enter_context(self._under_way.holding(process))
+            ends.enter_context(scope.child(process.kill))
             ends.callback(_drain, process, record)
             ends.callback(process.end)
-            ends.enter_context(STOP.calling(process.kill))
             killed = _attend(process, record, timeout)
         STOP.check()
-        if self._under_way.closed:
+        if scope.is_over:
             raise Interrupted("the process was stopped")
         if process.exit_code is None and killed:
             return _Ending(None, time_limit=timeout, trouble=process.trouble)
@@ -340,7 +341,7 @@ class ProcessRunner:
                 f"a command is a list of words, such as ['make', 'test'], not {argv!r:.100}"
             )
         STOP.check()
-        if self._under_way.closed:
+        if self._scope.is_over:
             raise Interrupted("no process can start: the run is over")
         if not is_folder(self._root):
             raise NotReady(

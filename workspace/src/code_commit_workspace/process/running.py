@@ -12,9 +12,9 @@ from typing import Self
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.path_kinds import exists, is_folder
-from code_commit_workspace.interruption import STOP
 from code_commit_workspace.process.launch import Process
-from code_commit_workspace.process.under_way import UnderWay
+from code_commit_workspace.scope import Scope
+from code_commit_workspace.stop import STOP
 
 
 def start(
@@ -24,9 +24,9 @@ def start(
     root: Path,
     env: Mapping[str, str],
     altered: Callable[[], tuple[str, ...]],
-    under_way: UnderWay,
+    scope: Scope,
 ) -> RunningProcess:
-    """Start `argv` in `root`, in the sandbox that `wrapper` creates.
+    """Start `argv` in `root`, in the sandbox that `wrapper` creates. It ends with `scope`.
 
     `altered` returns at the end what it altered.
 
@@ -38,11 +38,11 @@ def start(
         process = Process(argv, wrapper=wrapper, cwd=root, env=env, stdin=None)
     except (OSError, ValueError) as error:
         raise NotReady(f"{argv[0]} cannot be started: {error}") from error
-    with ExitStack() as ends:
-        ends.enter_context(process)
-        ends.enter_context(under_way.holding(process))
-        ends.enter_context(STOP.calling(process.kill))
-        return RunningProcess(process, altered, ends.pop_all())
+    ends = ExitStack()
+    ends.enter_context(process)
+    running = RunningProcess(process, altered, ends)
+    ends.enter_context(scope.child(process.kill, close=running.close))
+    return running
 
 
 def _require_program(name: str, root: Path, env: Mapping[str, str]) -> None:

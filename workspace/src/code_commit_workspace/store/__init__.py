@@ -10,7 +10,7 @@ store         states, diffs, and what is kept
 run_changes   changes the files for one run: apply, try, move back
 undo          undoes a run, and takes that back
 work          what several runs changed
-green_builds  the trees on which the build passed last
+builds        the trees on which the build passed last
 """
 
 from __future__ import annotations

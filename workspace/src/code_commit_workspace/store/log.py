@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -32,6 +33,7 @@ By = Literal[
     "shown",
     "kept",
     "trial",
+    "restore",
     "undo",
     "redo",
 ]
@@ -39,10 +41,12 @@ By = Literal[
 
 `start` is the beginning of the run, and `running` that of a command. `trying` begins a trial:
 `shown` are files that it puts in place, `kept` or `trial` ends it. `trial` moves back what the run
-wrote since then, `undo` what it wrote at all, and `redo` takes an undo back.
+wrote since then. The run itself moves more back with `restore`; after its end, people do with
+`undo`. `redo` takes either back.
 """
 WRITERS = frozenset({"response", "command", "shown"})
-_BACK = frozenset({"trial", "undo"})
+_BACK = frozenset({"trial", "restore", "undo"})
+_AFTER_THE_RUN = frozenset({"undo", "redo"})
 _LARGEST = 256 * 1024 * 1024  # bytes of one log
 _NAME = re.compile(r"\d{20}-(.+)")  # of a log: the time of the start, and the run
 _DAMAGE = (
@@ -65,7 +69,9 @@ class Entry:
     `time` is in nanoseconds since 1970, `tree` is that of all files if they were looked at, and
     `paths` has what was written. `left` are paths that changed while a process ran, or that a
     person changed: nobody undoes them. `since` is the number of the first entry that is moved back,
-    or of the one that a redo takes back. `lost` are paths where a person's changes gave way.
+    of the one that a redo takes back, or of the beginning of a command. `lost` are paths where a
+    person's changes gave way. `bases` has files as the writer saw them, where a person changed them
+    before they were written.
     """
 
     by: By
@@ -75,6 +81,7 @@ class Entry:
     left: Collection[str] = ()
     since: int = 0
     lost: Collection[str] = ()
+    bases: Mapping[str, State | None] = field(default_factory=dict)
 
 
 class Logs:
@@ -160,6 +167,15 @@ class RunLog:
         if size != self._size:
             self._entries, self._size = self._read()
         return self._entries
+
+    @property
+    def of_run(self) -> Sequence[Entry]:
+        """The entries of the run itself, without what was undone and redone since.
+
+        Raises:
+            NotReady: the log is damaged.
+        """
+        return list(takewhile(lambda entry: entry.by not in _AFTER_THE_RUN, self.entries))
 
     @property
     def written(self) -> int:
@@ -273,6 +289,8 @@ def _encoded(entry: Entry) -> dict[str, Any]:
         fields["since"] = entry.since
     if entry.lost:
         fields["lost"] = sorted(entry.lost)
+    if entry.bases:
+        fields["bases"] = entry.bases
     return fields
 
 
@@ -299,6 +317,7 @@ def _decoded(fields: dict[str, Any], private_folder: str) -> Entry:
         left=tuple(map(str, fields.get("left", ()))),
         since=int(fields.get("since", 0)),
         lost=tuple(map(str, fields.get("lost", ()))),
+        bases={str(path): _state(base) for path, base in fields.get("bases", {}).items()},
     )
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from code_commit_workspace.interruption import STOP
+from code_commit_workspace.files.path_kinds import lexists
 from code_commit_workspace.move.line import Line
 from code_commit_workspace.move.moving import Choose, Moved, move
 from code_commit_workspace.move.three_way import (
@@ -24,6 +24,7 @@ from code_commit_workspace.move.three_way import (
 )
 from code_commit_workspace.move.versions import Version
 from code_commit_workspace.records import Change as FileChange
+from code_commit_workspace.stop import STOP
 from code_commit_workspace.store.log import (
     WRITERS,
     By,
@@ -34,6 +35,7 @@ from code_commit_workspace.store.log import (
     links_of,
     now,
 )
+from code_commit_workspace.store.looks import Look
 from code_commit_workspace.store.objects import State
 from code_commit_workspace.store.store import Store
 
@@ -41,10 +43,13 @@ if TYPE_CHECKING:
     from code_commit_workspace.store.work import Work
 
 
+_SMALL = 1024 * 1024  # bytes
+
+
 class RunChanges:
     """Changes the files for one run, and logs who wrote what. Hold `lock` while you change files.
 
-    `warn` gets texts for people.
+    `warn` gets texts for people. `latest` is the latest look at the files.
     """
 
     def __init__(self, store: Store, log: RunLog, warn: Callable[[str], object] = str) -> None:
@@ -55,6 +60,7 @@ class RunChanges:
         self._merge: MergeTexts = TextMerger(store.git)
         self._wrote: dict[str, State | None] = {}  # the run itself, last
         self._versions: dict[State | None, Version | None] = {}  # of the latest move back
+        self.latest = Look("", frozenset())
 
     # --- what is there ----------------------------------------------------------------------------
 
@@ -66,7 +72,7 @@ class RunChanges:
         """
         with self.lock:
             if not self.log.entries:
-                look = self.store.look(self._warn)
+                look = self._look()
                 self.log.add(Entry("start", now(), look.tree))
             return self.log.entries[0].tree
 
@@ -78,9 +84,9 @@ class RunChanges:
         """
         with self.lock:
             self.begin()
-            look = self.store.look(self._warn)
+            look = self._look()
             others = [path for path in look.changed if not self._is_as_written(path)]
-            if others:
+            if others and not running(self.log.entries):
                 self.log.add(Entry(by, now(), look.tree, left=others))
             return others
 
@@ -90,35 +96,47 @@ class RunChanges:
 
         The value gets the paths at the end of the block.
         """
-        self.note("person")
         with self.lock:
-            before = self.store.look(self._warn).tree
-            self.log.add(Entry("running", now(), before))
+            self.note("person")
+            number = len(self.log.entries)
+            self.log.add(Entry("running", now(), self.latest.tree))
         written: list[str] = []
         try:
             yield written
         finally:
             with self.lock, STOP.hold():
-                written += self.end_command()
+                written += self.end_command(number)
 
-    def end_command(self) -> Collection[str]:
-        """Log what a command changed since it began; return the paths.
+    def end_command(self, number: int) -> Collection[str]:
+        """Log what a command changed since it began with the entry `number`; return the paths.
+
+        What the run wrote meanwhile is not the command's, and what other commands did counts for
+        the one that ends first.
 
         Raises:
             NotReady: git fails, or the log cannot be written.
         """
-        before = self.log.entries[-1].tree
-        after = self.store.look(self._warn).tree
-        changes = self.store.differences(before, after)
+        meanwhile = {
+            path: change.after
+            for entry in self.log.entries[number:]
+            for path, change in entry.paths.items()
+        }
+        after = self._look().tree
+        changes: dict[str, Change] = {}
+        for path, change in self.store.differences(self.log.entries[number].tree, after).items():
+            if path not in meanwhile:
+                changes[path] = change
+            elif not _same(meanwhile[path], change.after):
+                changes[path] = Change(meanwhile[path], change.after)
         old = self.store.versions(change.before for change in changes.values())
         self.store.put(old.values())  # the user's git may delete its own objects
-        self.log.add(Entry("command", now(), after, changes))
+        self.log.add(Entry("command", now(), after, changes, since=number))
         self._wrote |= {path: change.after for path, change in changes.items()}
         return changes.keys()
 
-    def latest_tree(self) -> str:
-        """Return the tree of the last look that the log has."""
-        return next(entry.tree for entry in reversed(self.log.entries) if entry.tree)
+    def _look(self) -> Look:
+        self.latest = self.store.look(self._warn)
+        return self.latest
 
     def _is_as_written(self, path: str) -> bool:
         if path not in self._wrote:
@@ -144,18 +162,18 @@ class RunChanges:
             Conflict: a person changed a file at the same places; nothing was written.
             NotReady: a write failed; the files are as they were.
         """
-        bases = shown or {}
+        bases = {
+            path: None if content is None else Version(content)
+            for path, content in (shown or {}).items()
+        }
         choices: dict[str, Choose] = {}
         for change in changes:
-            base: Base = UNKNOWN
-            if change.path in bases:
-                content = bases[change.path]
-                base = None if content is None else Version(content)
+            base: Base = bases.get(change.path, UNKNOWN)
             target = None if change.content is None else Version(change.content, change.mode)
             choices[change.path] = partial(self._step, base, target)
         with self.lock:
             self.begin()
-            return self._move(choices, by)
+            return self._move(choices, by, bases=bases)
 
     def _step(self, base: Base, target: Version | None, current: Version | None) -> Version | None:
         return three_way(base, current, target, self._merge)
@@ -167,6 +185,7 @@ class RunChanges:
         *,
         since: int = 0,
         fallback: Mapping[str, Version | None] = MappingProxyType({}),
+        bases: Mapping[str, Version | None] = MappingProxyType({}),
     ) -> Moved:
         """Move files, and log it. An entry that moves back names also files that are as wanted."""
         logged: list[tuple[Entry, Line]] = []
@@ -182,7 +201,19 @@ class RunChanges:
                 path: Change(state_of(before), state_of(after))
                 for path, (before, after) in versions.items()
             }
-            entry = Entry(by, now(), paths=paths, since=since, lost=moved.replaced)
+            seen = {
+                path: base for path, base in bases.items() if _was_changed(base, versions, path)
+            }
+            self.store.put(seen.values())
+            entry = Entry(
+                by,
+                now(),
+                paths=paths,
+                since=since,
+                lost=moved.replaced,
+                bases={path: state_of(base) for path, base in seen.items()},
+            )
+            self._remember({paths[path].before: before for path, (before, _) in versions.items()})
             line = self.log.line(entry)
             logged.append((entry, line))
             return line
@@ -198,6 +229,14 @@ class RunChanges:
             path: store.state_of(after) for path, (_, after) in moved.differences.items()
         }
         return moved
+
+    def _remember(self, versions: Mapping[State | None, Version | None]) -> None:
+        """Keep small versions at hand: acceptance checks ask for what was there before."""
+        self._versions |= {
+            state: version
+            for state, version in versions.items()
+            if version is None or len(version.content) <= _SMALL
+        }
 
     # --- moving back ------------------------------------------------------------------------------
 
@@ -241,7 +280,7 @@ class RunChanges:
 
     def back(
         self,
-        by: Literal["trial", "undo"],
+        by: Literal["trial", "restore", "undo"],
         *,
         since: int = 0,
         but: Collection[str] = (),
@@ -311,9 +350,44 @@ class RunChanges:
 
     # --- what the run did -------------------------------------------------------------------------
 
+    def versions(self, path: str) -> Iterator[bytes | None]:
+        """Yield the contents of a file that the log knows, the latest first."""
+        for entry in reversed(self.log.entries):
+            states: Sequence[State | None] = ()
+            if path in entry.paths:
+                states = (entry.paths[path].after, entry.paths[path].before)
+            elif entry.tree:
+                states = (self.store.state_in(entry.tree, path),)
+            for state in states:
+                version = self._version(state)
+                yield version and version.content
+
+    def originals(self, paths: Collection[str]) -> dict[str, bytes | None]:
+        """Return the content of each of `paths` before the run wrote it; None is no file."""
+        net = self.net()
+        originals: dict[str, bytes | None] = {}
+        for path in paths:
+            if path in net:
+                version = self._version(net[path].before)
+            else:
+                version, _ = self.store.read(path)
+            originals[path] = version and version.content
+        return originals
+
+    def left(self) -> tuple[str, ...]:
+        """Return the paths that changed while processes ran, that nobody undoes, and that exist."""
+        entries = self.log.entries
+        written = {path for entry in entries for path in entry.paths}
+        paths = {path for entry in entries if entry.by == "process" for path in entry.left}
+        root = self.store.tree.root
+        return tuple(sorted(path for path in paths - written if lexists(root / path)))
+
     def net(self) -> dict[str, Change]:
-        """Return what the run changed and nobody moved back, without what people changed."""
-        return self.net_of(links_of(self.log.entries))
+        """Return what the run changed and did not move back itself, without what people changed.
+
+        What was undone since counts.
+        """
+        return self.net_of(links_of(self.log.of_run))
 
     def moment(self) -> str:
         """Return the present moment, for `since`, also of a later run."""
@@ -329,6 +403,7 @@ class RunChanges:
         from code_commit_workspace.store.work import work_since
 
         with self.lock:
+            self.note("person")
             return work_since(self.store, moments, self)
 
     def net_of(self, links: Mapping[str, Sequence[Link]]) -> dict[str, Change]:
@@ -363,10 +438,17 @@ class Trial:
         self.is_kept = True
 
 
+def running(entries: Sequence[Entry]) -> Sequence[int]:
+    """Return the numbers of the entries with which commands began that have not ended."""
+    ended = {entry.since for entry in entries if entry.by == "command"}
+    begun = [number for number, entry in enumerate(entries) if entry.by == "running"]
+    return [number for number in begun if number not in ended]
+
+
 def redoable(entry: Entry) -> Collection[str]:
     """Return the paths that a redo of `entry` brings back: of a trial, what a person lost."""
     match entry.by:
-        case "undo":
+        case "restore" | "undo":
             return entry.paths.keys()
         case "trial":
             return entry.lost
@@ -378,3 +460,13 @@ def _same(one: State | None, other: State | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.blob == other.blob and one.is_link == other.is_link
+
+
+def _was_changed(
+    base: Version | None, versions: Mapping[str, tuple[Version | None, Version | None]], path: str
+) -> bool:
+    """Return whether somebody changed a file since the writer saw it, before it was written."""
+    if path not in versions:
+        return False
+    before, _ = versions[path]
+    return not (base.same_as(before) if base else before is None)

@@ -17,7 +17,7 @@ from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.survey import Write
 from code_commit_workspace.move.versions import Version, read_version
 from code_commit_workspace.records import StoreLimits
-from code_commit_workspace.store.green_builds import GreenBuilds
+from code_commit_workspace.store.builds import Builds
 from code_commit_workspace.store.log import Change, Logs
 from code_commit_workspace.store.looks import Look, Looks
 from code_commit_workspace.store.objects import State
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 500  # objects that one git process reads, and files that a copy holds in memory
 _LONGEST_HEADER = 200  # bytes of an object's header in the output of `git cat-file --batch`
 _NOTHING = "000000"
-_DIFF = (
-    *("diff-tree", "-r", "-z", "--numstat", "-p", "--no-renames"),
-    *("--no-ext-diff", "--no-textconv", "--no-color"),
-)
+_DIFF = ("diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
 
 
 class FileDiff(NamedTuple):
@@ -124,8 +121,17 @@ class Store:
 
     def listing(self, tree: str) -> dict[str, State]:
         """Return the states of the files of a tree, by path."""
+        return self._states(tree)
+
+    def state_in(self, tree: str, path: str) -> State | None:
+        """Return the state of the file at `path` in a tree."""
+        return self._states(tree, "--", path).get(path)
+
+    def _states(self, tree: str, *paths: str) -> dict[str, State]:
         states: dict[str, State] = {}
-        output = os.fsdecode(self._repository.run(["ls-tree", "-r", "-z", "--full-tree", tree]))
+        output = os.fsdecode(
+            self._repository.run(["ls-tree", "-r", "-z", "--full-tree", tree, *paths])
+        )
         for row in output.split("\0")[:-1]:
             entry, _, path = row.partition("\t")
             mode, _kind, blob = entry.split(" ")
@@ -144,31 +150,48 @@ class Store:
             differences[path] = Change(_state(old_mode, old_blob), _state(new_mode, new_blob))
         return differences
 
-    def diffs(
-        self, changes: Mapping[str, Change], *, most: int, options: Collection[str] = ()
-    ) -> list[FileDiff]:
+    def diffs(self, changes: Mapping[str, Change], *, most: int) -> list[FileDiff]:
         """Return the diffs of `changes`, sorted by path.
 
-        Texts are left out where they have more than `most` bytes together. `options` are of git.
+        Texts are left out where they have more than `most` bytes together.
         """
-        befores = {path: change.before for path, change in changes.items() if change.before}
-        afters = {path: change.after for path, change in changes.items() if change.after}
-        if befores == afters:
+        output = self._diff(changes, ["-z", "--numstat"], most)
+        if not output:
             return []
-        put_tree = self._repository.objects.put_tree
-        command = [*_DIFF, *options, put_tree(befores), put_tree(afters), "--"]
-        output = self._repository.run(command, most=most)
         if len(output) > most and len(changes) > 1:
             paths = sorted(changes)
             halves = (paths[: len(paths) // 2], paths[len(paths) // 2 :])
             return [
                 diff
                 for half in halves
-                for diff in self.diffs(
-                    {path: changes[path] for path in half}, most=most // 2, options=options
-                )
+                for diff in self.diffs({path: changes[path] for path in half}, most=most // 2)
             ]
         return _parse_diffs(output, changes, was_cut=len(output) > most)
+
+    def patch(self, changes: Mapping[str, Change], *, most: int) -> bytes:
+        """Return the patch of `changes` for `git apply`, with binary files.
+
+        Its paths begin at the top of the project's repository.
+
+        Raises:
+            NotReady: it has more than `most` bytes.
+        """
+        folder = self._repository.prefix
+        options = ["--binary", f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}"]
+        patch = self._diff(changes, options, most)
+        if len(patch) > most:
+            raise NotReady(f"the patch has more than {most / 1e6:,.0f} MB")
+        return patch
+
+    def _diff(self, changes: Mapping[str, Change], options: Sequence[str], most: int) -> bytes:
+        """Return what git prints, at least one byte more than `most` if it is longer."""
+        befores = {path: change.before for path, change in changes.items() if change.before}
+        afters = {path: change.after for path, change in changes.items() if change.after}
+        if befores == afters:
+            return b""
+        put_tree = self._repository.objects.put_tree
+        command = [*_DIFF, *options, put_tree(befores), put_tree(afters), "--"]
+        return self._repository.run(command, most=most)
 
     def copy(self, tree: str, into: ProjectTree, home: Path) -> None:
         """Write the files of a tree into an empty folder; `home` is the state folder there.
@@ -200,12 +223,12 @@ class Store:
 
         return redo(self, run)
 
-    # --- green builds -----------------------------------------------------------------------------
+    # --- builds -----------------------------------------------------------------------------------
 
     @cached_property
-    def green(self) -> GreenBuilds:
+    def builds(self) -> Builds:
         """The trees on which the build passed last."""
-        return GreenBuilds(self.home, lambda: not self._looks.left_out)
+        return Builds(self.home, lambda: not self._looks.left_out)
 
     # --- what is kept -----------------------------------------------------------------------------
 
@@ -235,6 +258,7 @@ class Store:
                     yield entry.tree
                 for change in entry.paths.values():
                     yield from (state.blob for state in change if state is not None)
+                yield from (base.blob for base in entry.bases.values() if base is not None)
 
     def _contents(self, blobs: Collection[str]) -> dict[str, bytes]:
         names = sorted(blobs)

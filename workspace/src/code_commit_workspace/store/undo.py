@@ -7,15 +7,15 @@ import posixpath
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from code_commit_workspace.errors import NotReady
+from code_commit_workspace.errors import Conflict, NotReady
 from code_commit_workspace.git import GitError
-from code_commit_workspace.move.moving import Conflict
 from code_commit_workspace.store.log import Entry, RunLog, links_of, now
-from code_commit_workspace.store.run_changes import RunChanges, redoable
+from code_commit_workspace.store.run_changes import RunChanges, redoable, running
 from code_commit_workspace.store.store import Store
 from code_commit_workspace.words import join_paths
 
 _NAMED = 20  # paths in one message
+_OLD_STORE = "checkpoint.git"  # of 0.2.0, in the state folder
 _AT_ONCE = 500  # paths of one git command
 
 
@@ -45,6 +45,11 @@ def undo(
         NotReady: there is nothing to undo, or changes of people overlap; no file was changed.
     """
     log = _latest(store) if run is None else store.logs.of(run)
+    if log is None and (store.home / _OLD_STORE).exists():
+        raise NotReady(
+            f"{run} is too old to undo: an earlier version of this program made it",
+            hint="restore its files from git",
+        )
     if log is None:
         raise NotReady(f"nothing to undo: {run} changed no files")
     changes = RunChanges(store, log)
@@ -72,7 +77,7 @@ def undo(
         tuple(sorted(moved.differences)),
         merged=tuple(sorted(merged)),
         replaced=tuple(sorted(moved.replaced)),
-        left=tuple(sorted(_left(store, log.entries, links.keys()))),
+        left=changes.left(),
     )
 
 
@@ -112,8 +117,8 @@ def finish_interrupted(store: Store) -> str | None:
     if log is None or not log.entries:
         return None
     changes = RunChanges(store, log)
-    if log.entries[-1].by == "running":
-        changes.end_command()
+    for number in running(log.entries):
+        changes.end_command(number)
     begun = [number for number, entry in enumerate(log.entries) if entry.by == "trying"]
     ended = {entry.since for entry in log.entries if entry.by in {"trial", "kept"}}
     unfinished = [number for number in begun if number not in ended]
@@ -134,7 +139,7 @@ def _latest(store: Store) -> RunLog:
         NotReady: the latest run changed nothing, or its changes are committed or gone.
     """
     for log in store.logs.latest_first():
-        changes = RunChanges(store, log).net()
+        changes = RunChanges(store, log).net_of(links_of(log.entries))
         if not changes:
             if any(entry.by == "undo" for entry in log.entries):
                 continue
@@ -196,12 +201,6 @@ def _latest_undo(store: Store, run: str | None) -> tuple[RunLog, int]:
         whose = f" of the run {run}" if run else ""
         raise NotReady(f"no undo{whose} can be taken back, so there is nothing to redo")
     return latest[1:]
-
-
-def _left(store: Store, entries: Sequence[Entry], written: Collection[str]) -> set[str]:
-    """Return the paths that changed while processes ran, and that are there."""
-    paths = {path for entry in entries if entry.by == "process" for path in entry.left}
-    return {path for path in paths.difference(written) if os.path.lexists(store.tree.root / path)}
 
 
 def _below(changed: Collection[str], paths: Sequence[str], run: str) -> Collection[str]:

@@ -14,12 +14,13 @@ import httpx
 
 from code_commit.config.proxy import is_this_machine
 from code_commit.models.http.connection import Endpoint, HttpReply
-from code_commit.models.http.pool import Calling, ConnectionPool
+from code_commit.models.http.pool import ConnectionPool
 from code_commit.models.http.requests import HEADERS, http_request
 from code_commit.models.http.streamed_reply import aborted, out_of_time
 from code_commit.plugin_api.conversation import ProviderError
 from code_commit.plugin_api.provider import AccessToken, HttpCall
 from code_commit.plugins.code import checked_result
+from code_commit_workspace import Scope
 
 _PLACE = "{key}"  # of the key in the call of a wire
 _REFUSED = frozenset({400, 401, 403})  # HTTP statuses; OAuth refuses with 400
@@ -29,9 +30,12 @@ _LOOK_SECONDS = 0.02  # between two looks at a renewal in another thread
 
 
 class AccessTokens:
-    """Asks for a token when it is needed, and renews it. All calls share it, in any thread."""
+    """Asks for a token when it is needed, and renews it. All calls share it, in any thread.
 
-    def __init__(self, wire: Any, endpoint: Endpoint, name: str, key: str) -> None:
+    What asks ends with `scope`.
+    """
+
+    def __init__(self, wire: Any, endpoint: Endpoint, name: str, key: str, scope: Scope) -> None:
         self._wire = wire
         self._endpoint = endpoint
         self._name = name
@@ -40,32 +44,25 @@ class AccessTokens:
         self._renew_at = 0.0  # on the clock of `time.monotonic()`
         self._lock = threading.Lock()
         self._pool: ConnectionPool | None = None
-        self._closed = False
+        self._scope = scope
 
-    def current(self, deadline: float, calling: Calling, *, refused: str = "") -> str:
+    def current(self, deadline: float, scope: Scope, *, refused: str = "") -> str:
         """Return a token that is valid, and not the one that the service has `refused`.
 
         Raises:
             ProviderError: there is none; of the kind "auth" if the service refused the key.
         """
-        with self._alone(deadline, calling):
+        with self._alone(deadline, scope):
             if self._token in {"", refused} or time.monotonic() >= self._renew_at:
-                self._renew(deadline, calling)
+                self._renew(deadline, scope)
             return self._token
 
-    def close(self) -> None:
-        """End a renewal under way, from any thread."""
-        self._closed = True
-        if self._pool:
-            self._pool.close()
-
     @contextmanager
-    def _alone(self, deadline: float, calling: Calling) -> Iterator[None]:
+    def _alone(self, deadline: float, scope: Scope) -> Iterator[None]:
         """Wait until no other thread renews the token, and keep others out."""
-        ended = threading.Event()
-        with calling(ended.set):
+        with scope.child() as wait:
             while not self._lock.acquire(timeout=_LOOK_SECONDS):
-                if ended.is_set() or self._closed:
+                if wait.is_over or self._scope.is_over:
                     raise aborted()
                 if time.monotonic() >= deadline:
                     raise out_of_time()
@@ -74,7 +71,7 @@ class AccessTokens:
         finally:
             self._lock.release()
 
-    def _renew(self, deadline: float, calling: Calling) -> None:
+    def _renew(self, deadline: float, scope: Scope) -> None:
         call = checked_result(self._wire.encode_token(), HttpCall)
         call = replace(
             call,
@@ -85,11 +82,10 @@ class AccessTokens:
         endpoint = replace(self._endpoint, base_url=url)
         if self._pool is None:
             self._pool = ConnectionPool(httpx.URL(url), endpoint, self._name)
-            if self._closed:
-                raise aborted()
+            self._scope.on_end(self._pool.scope.end)
         request = http_request(call, url, HEADERS)
         asked_at = time.monotonic()
-        with self._pool.posted(request, deadline, calling) as post:
+        with self._pool.posted(request, deadline, scope) as post:
             post.send()
         token = self._decoded(post.result, endpoint)
         self._token = token.value

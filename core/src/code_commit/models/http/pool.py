@@ -6,8 +6,8 @@ import queue
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,7 @@ from code_commit.models.http.connection import (
     trust,
 )
 from code_commit.models.http.streamed_reply import LONGEST_TIMER, aborted, out_of_time
-
-Calling = Callable[[Callable[[], object]], AbstractContextManager[None]]
-"""`with calling(end):` calls `end` in another thread if the call is to end."""
+from code_commit_workspace import Scope
 
 
 @dataclass(slots=True)
@@ -43,7 +41,7 @@ class Post:
 
 
 class ConnectionPool:
-    """Connects to `address`, as often as requests are under way at once."""
+    """Connects to `address`, as often as requests are under way at once; they end with `scope`."""
 
     def __init__(self, address: httpx.URL, endpoint: Endpoint, name: str) -> None:
         self._address = address
@@ -51,18 +49,18 @@ class ConnectionPool:
         self._name = name
         self._ssl_context: ssl.SSLContext | None = None
         self._lock = threading.Lock()
-        self.is_closed = False
         self._idle: list[HttpConnection] = []
-        self._busy: dict[HttpConnection, ResultQueue] = {}
+        self.scope = Scope()
+        self.scope.on_end(self._close_idle)
 
     @contextmanager
-    def posted(self, request: httpx.Request, deadline: float, calling: Calling) -> Iterator[Post]:
-        """Prepare a request, which the caller sends. What `calling` calls ends it.
+    def posted(self, request: httpx.Request, deadline: float, scope: Scope) -> Iterator[Post]:
+        """Prepare a request, which the caller sends. It ends with `scope`, too.
 
         If the caller waits too long for the result, `result` is the error for that.
         """
         result_queue: ResultQueue = queue.SimpleQueue()
-        connection = self._take(result_queue)
+        connection = self._take()
         thread = threading.Thread(
             target=connection.post,
             args=(request, self._endpoint, result_queue),
@@ -72,42 +70,35 @@ class ConnectionPool:
         seconds = max(0.0, min(deadline - time.monotonic(), LONGEST_TIMER))
         post = Post(thread, result_queue, seconds, result=aborted())
         del request  # it holds the prompt
+
+        def end() -> None:
+            result_queue.put(aborted())
+
         try:
-            with calling(lambda: result_queue.put(aborted())):
+            with self.scope.child(end), scope.child(end):
                 yield post
         except queue.Empty:
             post.result = out_of_time()
         finally:
             self._give_back(connection, reusable=isinstance(post.result, HttpReply))
 
-    def close(self) -> None:
-        """End the requests under way, from any thread, and close all connections."""
+    def _close_idle(self) -> None:
         with self._lock:
-            self.is_closed = True
-            idle_connections = self._idle
-            self._idle = []
-            result_queues = list(self._busy.values())
-        for connection in idle_connections:
-            connection.abort()
-        for result_queue in result_queues:
-            result_queue.put(aborted())
+            while self._idle:
+                self._idle.pop().abort()
 
-    def _take(self, result_queue: ResultQueue) -> HttpConnection:
+    def _take(self) -> HttpConnection:
         with self._lock:
-            if self.is_closed:
+            if self.scope.is_over:
                 raise aborted()
             if self._idle:
-                connection = self._idle.pop()
-            else:
-                self._ssl_context = self._ssl_context or trust(self._address)
-                connection = HttpConnection(self._ssl_context, proxy_for(self._address))
-            self._busy[connection] = result_queue
-            return connection
+                return self._idle.pop()
+            self._ssl_context = self._ssl_context or trust(self._address)
+            return HttpConnection(self._ssl_context, proxy_for(self._address))
 
     def _give_back(self, connection: HttpConnection, *, reusable: bool) -> None:
         with self._lock:
-            del self._busy[connection]
-            if reusable and not self.is_closed:
+            if reusable and not self.scope.is_over:
                 self._idle.append(connection)
                 return
         connection.abort()

@@ -15,7 +15,7 @@ import httpx
 
 from code_commit.models.http.access_tokens import AccessTokens
 from code_commit.models.http.connection import STREAMS, Endpoint, HttpReply, StreamHead
-from code_commit.models.http.pool import Calling, ConnectionPool, Post
+from code_commit.models.http.pool import ConnectionPool, Post
 from code_commit.models.http.requests import HEADERS, http_request
 from code_commit.models.http.streamed_reply import StreamedReply
 from code_commit.plugin_api.conversation import Completion, ProviderError
@@ -29,7 +29,7 @@ from code_commit.plugin_api.provider import (
     Wire,
 )
 from code_commit.plugins.code import checked_result
-from code_commit_workspace import STOP
+from code_commit_workspace import STOP, Scope
 
 
 class _Form(IntEnum):
@@ -79,7 +79,9 @@ class HttpProvider:
         self._pool = ConnectionPool(self._address, endpoint, definition.name)
         self._tokens: AccessTokens | None = None
         if endpoint.key and hasattr(wire, "encode_token"):
-            self._tokens = AccessTokens(self._wire, endpoint, definition.name, endpoint.key)
+            self._tokens = AccessTokens(
+                self._wire, endpoint, definition.name, endpoint.key, self._pool.scope
+            )
         # The form that the service is known to accept.
         self._form = _Form.STREAM if hasattr(wire, "encode_stream") else _Form.WHOLE
         if endpoint.key:
@@ -94,7 +96,7 @@ class HttpProvider:
         Raises:
             ProviderError: there is no reply, or it is an error, or it is not valid.
         """
-        for key in self._keys(call.deadline, call.calling):
+        for key in self._keys(call.deadline, call.scope):
             form, answer = self._answer(call, key)
             if not _is_unauthorized(answer):
                 break
@@ -104,7 +106,7 @@ class HttpProvider:
         self._remember(form, call)
         return completion
 
-    def _keys(self, deadline: float, calling: Calling) -> Iterator[str | None]:
+    def _keys(self, deadline: float, scope: Scope) -> Iterator[str | None]:
         """Yield what to send in the key header.
 
         With access tokens, yield a new one after the first, which the service has refused then.
@@ -112,9 +114,9 @@ class HttpProvider:
         if self._tokens is None:
             yield self._endpoint.key
             return
-        token = self._tokens.current(deadline, calling)
+        token = self._tokens.current(deadline, scope)
         yield token
-        yield self._tokens.current(deadline, calling, refused=token)
+        yield self._tokens.current(deadline, scope, refused=token)
 
     def _answer(self, call: ModelCall, key: str | None) -> tuple[_Form, Any]:
         """Send `call.request` in each form that the service may accept.
@@ -124,7 +126,7 @@ class HttpProvider:
         """
         for form, http_call in self._forms(call):
             streams = form is not _Form.WHOLE
-            with self._posted(http_call, key, call.deadline, call.calling, streams=streams) as post:
+            with self._posted(http_call, key, call.deadline, call.scope, streams=streams) as post:
                 del http_call  # it holds the prompt
                 post.send()
                 if isinstance(post.result, StreamHead):
@@ -170,7 +172,7 @@ class HttpProvider:
             deadline=call.deadline,
             stall_timeout=self._endpoint.stall_timeout,
             size_cap=self._endpoint.size_cap,
-            is_closed=lambda: self._pool.is_closed,
+            is_closed=lambda: self._pool.scope.is_over,
         )
         try:
             for event in reply.events():
@@ -250,8 +252,8 @@ class HttpProvider:
     ) -> Any:
         """Send what is no call of a model, and return the decoded answer."""
         deadline = min(deadline, time.monotonic() + _ASKING_SECONDS)
-        for key in self._keys(deadline, STOP.calling):
-            with self._posted(http_call, key, deadline, STOP.calling) as post:
+        for key in self._keys(deadline, STOP):
+            with self._posted(http_call, key, deadline, STOP) as post:
                 post.send()
             STOP.check()
             if not _is_unauthorized(post.result):
@@ -260,16 +262,14 @@ class HttpProvider:
 
     def close(self) -> None:
         """End the calls under way, from any thread, and close all connections."""
-        self._pool.close()
-        if self._tokens:
-            self._tokens.close()
+        self._pool.scope.end()
 
     def _posted(
         self,
         call: HttpCall,
         key: str | None,
         deadline: float,
-        calling: Calling,
+        scope: Scope,
         *,
         streams: bool = False,
     ) -> AbstractContextManager[Post]:
@@ -286,7 +286,7 @@ class HttpProvider:
         if streams:
             headers |= _STREAM_HEADERS
         url = str(self._address).rstrip("/") + call.path
-        return self._pool.posted(http_request(call, url, headers), deadline, calling)
+        return self._pool.posted(http_request(call, url, headers), deadline, scope)
 
     def _decoded(self, result: Any, decode: Callable[..., Any], key: str | None) -> Any:
         """Return what `decode` makes of a reply; raise an error that came instead."""

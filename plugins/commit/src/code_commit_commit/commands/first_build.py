@@ -88,13 +88,13 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
     ):
         command = require_build(workspace)
         host.out.note(announcement)
-        before = workspace.checkpoints.current_tree() if workspace.writes else ""
+        look = workspace.store.look() if workspace.writes else None
         start = time.monotonic()
         log = Path(folder, "build.txt")
         build = workspace.run_build(log=log, timeout=host.build_timeout)
         seconds = time.monotonic() - start
-        if before and build.passed and workspace.checkpoints.current_tree() == before:
-            workspace.checkpoints.note_green(before)
+        if look and workspace.store.look().tree == look.tree:
+            workspace.store.builds.add(look.tree, passed=build.passed)
         output = _end_of(log)
     altered = (f"build.sh altered {path}, which builds cannot change" for path in build.tampered)
     ending = build.ending

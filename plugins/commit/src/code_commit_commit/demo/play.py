@@ -101,7 +101,7 @@ def demo(host: Host, arguments: Namespace) -> int:
     command = python_command("code_commit", "--model", "replay/latest")
     with (
         subprocess.Popen(command, cwd=root, env=_environment(host.environ)) as process,
-        STOP.calling(partial(process.send_signal, signal.SIGINT)),
+        STOP.child(partial(process.send_signal, signal.SIGINT)),
     ):
         exit_code = process.wait()
     if exit_code != ExitCode.REACHED:

@@ -20,6 +20,7 @@ from code_commit_planner.dialog.notices import TodosChanged, show
 from code_commit_planner.plan_folder.todo import read_todos
 from code_commit_toolbox.agent import run_agent
 from code_commit_toolbox.outcome import AgentResult, CalledTool
+from code_commit_toolbox.tool import Seen
 from code_commit_toolbox.toolbox import Toolbox
 
 _WRITES_TODOS = "todo_write"
@@ -35,6 +36,7 @@ def work(
     prompt: str,
     shared: str = "",
     history: Sequence[Message] = (),
+    seen: Seen | None = None,
     transcript: Path | None = None,
 ) -> AgentResult:
     """Let the model of the role `agent` work, and show its work; see `run_agent`.
@@ -53,6 +55,7 @@ def work(
             prompt=prompt,
             shared=shared,
             history=history,
+            seen=seen,
             transcript=transcript,
             label=agent,
             on_call=watch.called,

@@ -18,33 +18,24 @@ from code_commit_toolbox.acceptance import accept_work
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Where the work began: a checkpoint of each run that worked.
-
-    `requirements` is a digest. The runs of the checkpoints `left_by_process` follow one that was
-    killed during a command.
-    """
+    """When the work began: a moment of each run that worked. `requirements` is a digest."""
 
     requirements: str = ""
-    checkpoints: tuple[str, ...] = ()
-    left_by_process: tuple[str, ...] = ()
+    moments: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
 class Work:
-    """The work on the requirements in `file`; earlier runs may have begun it.
-
-    `killed` is whether the last run was killed during a command, which may have changed files.
-    """
+    """The work on the requirements in `file`; earlier runs may have begun it."""
 
     run: Run
     file: str
-    killed: bool = False
     _begun: Begun | None = None
     _latest: Changes | None = None
 
     def begin(self, requirements: str = "") -> Begun:
         """Begin new work, whose requirements have the digest `requirements`."""
-        return self._save(Begun(requirements, (self.run.checkpoint(),)))
+        return self._save(Begun(requirements, (self.run.moment(),)))
 
     def resume(self, requirements: str = "") -> Begun:
         """Continue the work that an earlier run began, or begin it if there is none."""
@@ -53,11 +44,7 @@ class Work:
         begun = load_json(self._state_file, _decode)
         if begun is None or begun.requirements != requirements:
             return self.begin(requirements)
-        checkpoint = self.run.checkpoint()
-        left_by_process = begun.left_by_process
-        if self.killed:
-            left_by_process = (*left_by_process, checkpoint)
-        return self._save(Begun(requirements, (*begun.checkpoints, checkpoint), left_by_process))
+        return self._save(Begun(requirements, (*begun.moments, self.run.moment())))
 
     def forget(self) -> None:
         """Forget the work: it is done."""
@@ -68,8 +55,7 @@ class Work:
     def changes(self) -> Changes:
         """Return what the agents changed since the work began."""
         begun = self._begun or self.resume()
-        done = self.run.changes_since(*begun.checkpoints, left_by_process=begun.left_by_process)
-        self._latest = Changes(self.run, done)
+        self._latest = Changes(self.run, self.run.changes_since(*begun.moments))
         return self._latest
 
     def latest(self) -> Changes:
@@ -100,7 +86,7 @@ class Changes:
         self.left = _left_by_commands(run, done)
         shown = frozenset(_shown(run, done)) - self.left
         edited = done.diffs(shown & done.written, most=LARGEST_DIFF)
-        by_commands = done.diffs(shown & done.by_processes, most=LARGEST_DIFF)
+        by_commands = done.diffs(shown & done.by_commands, most=LARGEST_DIFF)
         self.files: Sequence[FileDiff] = (*edited, *by_commands)
         self.shared = self.paths & done.by_people
 
@@ -119,14 +105,14 @@ class Changes:
     def writers(self) -> dict[str, str]:
         """Return a remark on who wrote each file that the agents changed, "" for the player."""
         done = self._done
-        remarks = dict.fromkeys(done.written, "") | dict.fromkeys(done.by_processes, OF_COMMAND)
+        remarks = dict.fromkeys(done.written, "") | dict.fromkeys(done.by_commands, OF_COMMAND)
         return remarks | dict.fromkeys(remarks.keys() & done.by_people, SHARED)
 
 
 def _shown(run: Run, done: WorkDone) -> Iterator[str]:
     """Yield the changed paths that a model may read, except temporary files."""
     readable = frozenset(run.files())
-    for path in done.written | done.by_processes:
+    for path in done.written | done.by_commands:
         if is_temporary(path) or path.startswith(f"{FOLDER}/"):
             continue
         if path in readable or _is_deleted(run, path):
@@ -135,7 +121,7 @@ def _shown(run: Run, done: WorkDone) -> Iterator[str]:
 
 def _left_by_commands(run: Run, done: WorkDone) -> frozenset[str]:
     """Return the files that look like the output of a build, except those that git tracks."""
-    left = {path for path in done.by_processes if is_temporary(path, left_by_command=True)}
+    left = {path for path in done.by_commands if is_temporary(path, left_by_command=True)}
     if left:
         left.difference_update(os.fsdecode(run.git("ls-files", "-z")).split("\0"))
     return frozenset(left)
@@ -148,6 +134,5 @@ def _is_deleted(run: Run, path: str) -> bool:
 def _decode(fields: Mapping[str, Any]) -> Begun:
     return Begun(
         requirements=str(fields["requirements"]),
-        checkpoints=tuple(map(str, fields["checkpoints"])),
-        left_by_process=tuple(map(str, fields["left_by_process"])),
+        moments=tuple(map(str, fields["moments"])),
     )

@@ -13,6 +13,7 @@ from code_commit_planner.agents.prompts import (
 )
 from code_commit_planner.agents.watching import work
 from code_commit_planner.dialog.text import fill, legible
+from code_commit_planner.plan_folder.folder import NEW, PlanFolder
 from code_commit_toolbox.outcome import AgentResult
 from code_commit_toolbox.toolbox import Toolbox
 
@@ -34,5 +35,12 @@ def review(
     if instructions:
         prompt += fill(PLANNER_ASKED, words=instructions)
     system = fill(PLANNER_SYSTEM, codepath=codepath)
-    tools = Guard(run, head=head).tools_of_planner(toolbox)
-    return work(run, tools, "planner", allow=PLANNER_TOOLS, system=system, prompt=prompt)
+    return work(
+        run,
+        Guard(run, head=head).tools_of_planner(toolbox),
+        "planner",
+        allow=PLANNER_TOOLS,
+        system=system,
+        prompt=prompt,
+        seen={NEW: PlanFolder(run).text(NEW)},
+    )

@@ -12,7 +12,6 @@ from code_commit_planner.agents.coach_and_player import (
     say_resumed,
 )
 from code_commit_planner.agents.progress import read_progress
-from code_commit_planner.agents.running_command import was_killed_in_command
 from code_commit_planner.agents.work_done import Work
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.models import show_models
@@ -40,7 +39,7 @@ def build_alone(run: Run) -> Result:
     so_far = read_progress(run.state, requirements)
     if so_far.has_begun:
         say_resumed(run, so_far)
-    work = Work(run, REQUIREMENTS, killed=was_killed_in_command(run.state))
+    work = Work(run, REQUIREMENTS)
     work.resume(so_far.requirements)
     task = Task(work, requirements, builds=True)
     result = build(run, toolbox, task, max_turns=run.options.max_turns, so_far=so_far)

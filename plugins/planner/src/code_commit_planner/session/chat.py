@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from code_commit.plugin_api import (
@@ -31,6 +31,7 @@ from code_commit_planner.dialog.text import fill, legible
 from code_commit_planner.machine import Event
 from code_commit_planner.saved_state import load_json, save_json
 from code_commit_toolbox.outcome import AgentResult, End
+from code_commit_toolbox.tool import Seen
 from code_commit_toolbox.toolbox import Toolbox, open_toolbox
 from code_commit_toolbox.transcript import Recorded, read_transcript
 
@@ -75,9 +76,10 @@ def chat(run: Run) -> Result:
 
 @dataclass(slots=True)
 class _Session:
-    """A chat with its number of turns. The first one began at the checkpoint `begun`.
+    """A chat with its number of turns. The first one began at the moment `begun`.
 
-    `transcript` has the conversation so far, unless it is None.
+    `transcript` has the conversation so far, unless it is None, and `seen` the files as the player
+    knows them from this session.
     """
 
     run: Run
@@ -85,6 +87,7 @@ class _Session:
     begun: str = ""
     turns: int = 0
     transcript: Path | None = None
+    seen: Seen = field(default_factory=dict)
 
     def ask(self, question: str) -> str | Event:
         """Return the person's words, or how they end the chat."""
@@ -111,7 +114,7 @@ class _Session:
             QuitAtError: the person quit.
         """
         run = self.run
-        self.begun = self.begun or run.checkpoint()
+        self.begun = self.begun or run.moment()
         while True:
             try:
                 return work(
@@ -122,6 +125,7 @@ class _Session:
                     system=fill(CHAT_SYSTEM, codepath=legible(str(run.root))),
                     prompt=prompt,
                     history=history,
+                    seen=self.seen,
                     transcript=self.transcript,
                 )
             except (ProviderFailed, ResponseRefused) as error:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from code_commit.plugin_api import FileDiff, Outcome, Result, Run, StateEntered, count_of
 from code_commit_planner.agents.changes import files_data, show_files
 from code_commit_planner.agents.coach_and_player import has_build
-from code_commit_planner.agents.running_command import was_killed_in_command
 from code_commit_planner.agents.work_done import Work
 from code_commit_planner.complete.commit import commit, rename, stage
 from code_commit_planner.complete.review import offer_commit_again, review_staged
@@ -66,7 +65,7 @@ def run_plan(run: Run) -> Result:
     if run.settings.acceptance and has_build(run):
         run.build_command()  # it raises, before any paid call
     toolbox = open_toolbox(run, todo=TODO)
-    work = Work(run, CURRENT, killed=was_killed_in_command(run.state))
+    work = Work(run, CURRENT)
     plan = Plan(run, PlanFolder(run), toolbox, repository, work)
     state = State.STARTUP
     previous = state

@@ -72,7 +72,7 @@ class DenoProcess:
         self._held = ExitStack()
 
     def __enter__(self) -> Self:
-        self._held.enter_context(STOP.calling(self._kill))
+        self._held.enter_context(STOP.child(self._kill))
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -73,7 +73,7 @@ class Connection:
         """
         threading.Thread(target=anyio.run, args=(self._serve,), name="mcp", daemon=True).start()
         try:
-            with STOP.calling(partial(self._opened.set_exception, ConnectionFailed("interrupted"))):
+            with STOP.child(partial(self._opened.set_exception, ConnectionFailed("interrupted"))):
                 return self._opened.result(_START_SECONDS).tools
         except TimeoutError:
             raise ConnectionFailed(f"no answer within {_START_SECONDS:g} s") from None
@@ -93,7 +93,7 @@ class Connection:
         except RuntimeError:  # the portal is closed
             raise ConnectionFailed("the server has ended") from None
         try:
-            with STOP.calling(running.cancel):
+            with STOP.child(running.cancel):
                 return running.result(seconds + _SPARE_SECONDS)
         except TimeoutError:
             raise ConnectionFailed(f"no answer within {seconds:g} s") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import signal
@@ -58,13 +57,11 @@ class TrustedProcess:
         self.stdin = self._process.stdin
         self.stdout = self._process.stdout
         self.stderr = self._process.stderr
-        atexit.register(self.kill)
         self._held = ExitStack()
-        self._held.enter_context(STOP.calling(self._signal))
+        self._held.enter_context(STOP.child(self._signal))
 
     def kill(self) -> None:
         """End its process group."""
-        atexit.unregister(self.kill)
         self._held.close()
         self._signal()
         self._process.wait()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from code_commit.plugin_api import Change, NotReady, ResponseRefused, Run, count_of
-from code_commit_toolbox.tool import ToolError
+from code_commit.plugin_api import Change, Conflict, NotReady, ResponseRefused, Run, count_of
+from code_commit_toolbox.tool import Seen, ToolContext, ToolError
 from code_commit_workspace import normalise_path
 
 _SAMPLE = 8192  # a NUL in the first bytes marks a binary file
@@ -36,7 +36,34 @@ def read_text(run: Run, path: str, limit: int) -> str:
     Raises:
         ToolError: a model may not read it, or it is missing, not text, or too large.
     """
-    text = text_if_any(run, path, limit)
+    return _require(path, text_if_any(run, path, limit))
+
+
+def show_text(context: ToolContext, path: str, limit: int) -> str:
+    """Return the text of the file at `path` for the agent, and remember that it has seen it.
+
+    Raises:
+        ToolError: as `read_text`.
+    """
+    return _require(path, show_text_if_any(context, path, limit))
+
+
+def show_text_if_any(context: ToolContext, path: str, limit: int) -> str | None:
+    """Return the text of the file at `path` for the agent, or None if it does not exist.
+
+    Remember that the agent has seen it.
+
+    Raises:
+        ToolError: as `read_text`.
+    """
+    name = normalise_path(path)
+    context.seen.pop(name, None)
+    text = text_if_any(context.run, path, limit)
+    context.seen[name] = text
+    return text
+
+
+def _require(path: str, text: str | None) -> str:
     if text is None:
         raise ToolError(f"There is no file {path}.")
     return text
@@ -71,12 +98,19 @@ def text_if_any(run: Run, path: str, limit: int) -> str | None:
         ) from None
 
 
-def write_text(run: Run, path: str, text: str, limit: int) -> bool:
+def write_text(
+    context: ToolContext, path: str, text: str, limit: int, *, over: str | None = None
+) -> bool:
     """Write `text` to the file at `path`; return whether that changed anything.
 
+    It replaces the file as the agent saw it last, or the text `over`, of which the agent knows only
+    a part. What a person changed elsewhere in the file since then stays.
+
     Raises:
-        ToolError: it is not allowed or failed; the file is unchanged.
+        ToolError: it is not allowed or failed, or a person changed the same places; the file is
+            unchanged.
     """
+    run = context.run
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
@@ -92,10 +126,25 @@ def write_text(run: Run, path: str, text: str, limit: int) -> bool:
             f"{refusal.path or path} cannot be written: {refusal.reason}" for refusal in refusals
         ]
         raise ToolError("; ".join(reasons))
-    if run.tree.read(path, len(content) + 1) == content:
-        return False
+    is_changed = run.tree.read(path, len(content) + 1) != content
+    if is_changed:
+        _apply(run, change, context.seen if over is None else {change.path: over})
+    if over is None:
+        context.seen[change.path] = text
+    return is_changed
+
+
+def _apply(run: Run, change: Change, seen: Seen) -> None:
+    shown = {}
+    if change.path in seen:
+        text = seen[change.path]
+        shown[change.path] = None if text is None else text.encode()
     try:
-        run.apply([change])
+        run.apply([change], shown=shown)
+    except Conflict as error:
+        raise ToolError(
+            f"{change.given} was not written: it was changed since you read it, at the same "
+            "places. Read it again with a tool, then write it."
+        ) from error
     except (NotReady, ResponseRefused) as error:
-        raise ToolError(f"{path} was not written: {error.message}") from error
-    return True
+        raise ToolError(f"{change.given} was not written: {error.message}") from error

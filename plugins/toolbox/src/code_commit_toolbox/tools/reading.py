@@ -11,8 +11,8 @@ from code_commit_toolbox.tool import Tool, ToolContext, ToolError, parameters
 from code_commit_toolbox.tools.project_file import (
     folder_named,
     is_below,
-    read_text,
     require_readable,
+    show_text,
 )
 
 
@@ -20,7 +20,7 @@ def read_file(settings: ToolboxSettings) -> Tool:
     """Return the tool that reads a file of the project, or some of its lines, unchanged."""
 
     def call(context: ToolContext, arguments: Json) -> str:
-        text = read_text(context.run, arguments["path"], settings.file_limit)
+        text = show_text(context, arguments["path"], settings.file_limit)
         first = arguments.get("start_line", 1)
         last = arguments.get("end_line")
         return lines_of(text, first, last, settings.output_limit)

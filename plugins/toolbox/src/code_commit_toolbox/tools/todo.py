@@ -5,14 +5,15 @@ from __future__ import annotations
 from code_commit.plugin_api import Json
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, parameters
-from code_commit_toolbox.tools.project_file import text_if_any, write_text
+from code_commit_toolbox.tools.project_file import show_text_if_any, write_text
 
 
 def todo_read(settings: ToolboxSettings, path: str) -> Tool:
     """Return the tool that reads the list at `path`."""
 
     def call(context: ToolContext, arguments: Json) -> str:  # noqa: ARG001 - the signature of every tool
-        return text_if_any(context.run, path, settings.file_limit) or f"The list is empty ({path})."
+        text = show_text_if_any(context, path, settings.file_limit)
+        return text or f"The list is empty ({path})."
 
     return Tool("todo_read", f"Read the todo list ({path}).", parameters({}), call)
 
@@ -21,7 +22,7 @@ def todo_write(settings: ToolboxSettings, path: str) -> Tool:
     """Return the tool that writes the whole list at `path`."""
 
     def call(context: ToolContext, arguments: Json) -> str:
-        changed = write_text(context.run, path, arguments["content"], settings.file_limit)
+        changed = write_text(context, path, arguments["content"], settings.file_limit)
         return f"{path} is written." if changed else f"{path} is unchanged."
 
     return Tool(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from code_commit.plugin_api import Json, count_of
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import Tool, ToolContext, ToolError, parameters
 from code_commit_toolbox.tools.project_file import read_text, write_text
+from code_commit_workspace import normalise_path
 
 _LINES_NAMED = 10
 _MOST_PLACES = 1000
@@ -18,7 +21,7 @@ def write_file(settings: ToolboxSettings) -> Tool:
     def call(context: ToolContext, arguments: Json) -> str:
         path = arguments["path"]
         content = arguments["content"]
-        if not write_text(context.run, path, content, settings.file_limit):
+        if not write_text(context, path, content, settings.file_limit):
             return f"{path} already has this content."
         return f"Wrote {count_of(len(content.encode()), 'byte')} to {path}."
 
@@ -45,8 +48,12 @@ def str_replace(settings: ToolboxSettings) -> Tool:
     def call(context: ToolContext, arguments: Json) -> str:
         path = arguments["path"]
         text = read_text(context.run, path, settings.file_limit)
-        changed = replaced_once(text, arguments["old_str"], arguments["new_str"])
-        write_text(context.run, path, changed, settings.file_limit)
+        passages = (arguments["old_str"], arguments["new_str"])
+        changed = replaced_once(text, *passages)
+        write_text(context, path, changed, settings.file_limit, over=text)
+        known = context.seen.get(normalise_path(path), text)
+        with suppress(ToolError):  # the passage is new since the agent saw the file
+            context.seen[normalise_path(path)] = replaced_once(known or "", *passages)
         return f"Replaced one passage of {path}."
 
     return Tool(

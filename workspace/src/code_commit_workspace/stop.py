@@ -4,7 +4,7 @@ A signal sets `STOP`, for good, and does nothing else. Code that waits or loops 
 which raises `Interrupted`. Code that must finish runs inside `STOP.hold()`. No exception comes from
 outside, so there is no other place where the work can end.
 
-A thread watches. It ends waits (`calling`), and it ends the process if nothing asks for too long.
+A thread watches. It ends waits (`child`), and it ends the process if nothing asks for too long.
 That is as safe as a kill: the journal restores a half-applied change, and supervisors end
 processes.
 """
@@ -26,6 +26,7 @@ from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 from code_commit_workspace.errors import Interrupted
+from code_commit_workspace.scope import Scope
 
 T = TypeVar("T")
 
@@ -43,16 +44,19 @@ _HANDLED = 255  # Python's handler ran: for a signal that the pipe may already h
 _STOPPED: Any = object()  # ends a wait for a queue
 
 
-class Stop:
+class Stop(Scope):
     """Whether a signal came that ends the process, and what may delay the end.
 
-    `is_set` never goes back to False. `words` is what `check` raises. `exit_code` is that of a hard
-    end.
+    It is the root of the tree of scopes: a signal ends its children. `process` is the scope of what
+    lives as long as the process, and which a signal does not end. `is_set` never goes back to
+    False. `words` is what `check` raises. `exit_code` is that of a hard end.
     """
 
     INTERRUPTED = 130  # the exit code after a signal, as shells report Ctrl-C
 
     def __init__(self) -> None:
+        super().__init__()
+        self.process = Scope()
         self.is_set = False
         self.exit_code = self.INTERRUPTED
         self._last_words: dict[int, Callable[[str], object]] = {}  # by the thread that set it
@@ -60,14 +64,12 @@ class Stop:
         self.words = Interrupted("interrupted")
         self._holds = 0
         self._over = False
-        self._endings: dict[object, Callable[[], object]] = {}
         self._lock = threading.Lock()
-        # Not in `_lock`: one that waits for the end of a block must not block `hold`.
-        self._ending = threading.Lock()
         self._wake_end: int | None = None
         self._set_reader: int | None = None  # readable once the stop is set
         self._set_writer: int | None = None
         self._exit: Callable[[int], NoReturn] = os._exit
+        atexit.register(self.end)
 
     # --- for code that waits, loops or must finish ------------------------------------------------
 
@@ -94,24 +96,6 @@ class Stop:
                 self._look()
 
     @contextmanager
-    def calling(self, end: Callable[[], object]) -> Iterator[None]:
-        """When a signal comes, call `end` in another thread, which ends the wait of the block.
-
-        `end` must not block: it only starts an ending. It is called at most once, and never after
-        the block. If a signal came before, it is called at once, unless something holds.
-        """
-        key = object()
-        with self._lock:
-            self._endings[key] = end
-        try:
-            if self.is_set:
-                self._look()
-            yield
-        finally:
-            with self._ending, self._lock:
-                self._endings.pop(key, None)
-
-    @contextmanager
     def saying(self, error: Interrupted) -> Iterator[None]:
         """Report an interruption of the block as `error`."""
         before, self.words = self.words, error
@@ -131,7 +115,7 @@ class Stop:
         while True:
             self.check()
             left = min(max(0.0, end - time.monotonic()), threading.TIMEOUT_MAX)
-            with self.calling(lambda: queue.put(_STOPPED)):
+            with self.child(lambda: queue.put(_STOPPED)):
                 item = queue.get(timeout=left)
             if item is not _STOPPED:
                 return item
@@ -144,7 +128,7 @@ class Stop:
         """
         self.check()
         woken = threading.Event()
-        with self.calling(woken.set):
+        with self.child(woken.set):
             woken.wait(seconds)
         self.check()
 
@@ -272,9 +256,10 @@ class Stop:
         else:
             self._look()
 
-    def end_waits(self) -> None:
-        """Call what `calling` knows, before an exit without Python's shutdown."""
-        self._end_waits(held_too=True)
+    def end(self) -> None:
+        """End everything, before an exit without Python's shutdown."""
+        super().end()
+        self.process.end()
 
     # --- the watching thread ----------------------------------------------------------------------
 
@@ -301,8 +286,7 @@ class Stop:
 
     def _look(self, what: int = _LOOK) -> None:
         if self._wake_end is None:
-            if not self._holds:
-                self._end_waits()
+            self._end_waits()
             return
         with suppress(BlockingIOError):  # it is full, so the thread will look
             os.write(self._wake_end, bytes([what]))
@@ -336,19 +320,19 @@ class Stop:
                 if held >= _HELD_AGAIN:
                     self._end_hard()
 
+    def _end_late(self, child: Scope) -> None:
+        if self.is_set and not self._holds:
+            child.end()
+
     def _end_waits(self, *, held_too: bool = False) -> None:
-        while True:
-            with self._ending:
-                with self._lock:
-                    if not self._endings or (self._holds and not held_too):
-                        return
-                    end = self._endings.pop(next(iter(self._endings)))
-                with suppress(Exception):
-                    end()
+        for child in self._newest_first():
+            if self._holds and not held_too:
+                return
+            child.end()
 
     def _end_hard(self) -> None:
         place = _main_thread_place() if self._patience == _AT_WORK else ""
-        self.end_waits()
+        self._end_waits(held_too=True)
 
         def speak() -> None:
             for say in tuple(self._last_words.values()):

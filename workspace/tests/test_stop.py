@@ -57,7 +57,7 @@ def ends(
 def stop() -> Iterator[Stop]:
     stop = Stop()
     yield stop
-    assert not stop._endings
+    assert stop.wait_until_over(0)
 
 
 WAITS = {
@@ -66,7 +66,7 @@ WAITS = {
     "thread": "t = threading.Thread(target=time.sleep, args=[600], daemon=True); t.start(); stop.join(t)",
     "pipe": "stop.wait_for_input(os.pipe()[0])",
     "loop": "while True: stop.check()",
-    "calling": "e = threading.Event()\n    with stop.calling(e.set): e.wait()\n    stop.check()",
+    "child": "e = threading.Event()\n    with stop.child(e.set): e.wait()\n    stop.check()",
 }
 
 
@@ -163,19 +163,19 @@ def test_each_question_is_answered_again_but_not_while_something_holds(stop):
 
 def test_an_ending_is_called_once_and_never_after_its_block(stop):
     calls = []
-    with stop.calling(lambda: calls.append("before")):
+    with stop.child(lambda: calls.append("before")):
         pass
-    with stop.calling(lambda: calls.append("in it")):
+    with stop.child(lambda: calls.append("in it")):
         stop.set()
         stop.set()
     assert calls == ["in it"]
-    with stop.calling(lambda: calls.append("later")):
+    with stop.child(lambda: calls.append("later")):
         assert calls == ["in it", "later"]
 
 
 def test_an_ending_waits_until_nothing_holds(stop):
     calls = []
-    with stop.calling(lambda: calls.append("ended")):
+    with stop.child(lambda: calls.append("ended")):
         with stop.hold():
             stop.set()
             assert calls == []
@@ -184,7 +184,7 @@ def test_an_ending_waits_until_nothing_holds(stop):
 
 def test_an_ending_that_fails_does_not_keep_the_others(stop):
     calls = []
-    with stop.calling(lambda: 1 // 0), stop.calling(lambda: calls.append("ended")):
+    with stop.child(lambda: 1 // 0), stop.child(lambda: calls.append("ended")):
         stop.set()
     assert calls == ["ended"]
 
