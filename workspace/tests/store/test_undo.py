@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace import Change, NotReady, StoreLimits, Workspace
+from code_commit_workspace import Change, Conflict, Git, NotReady, StoreLimits, Workspace
 
 LINES = [b"%d\n" % number for number in range(20)]
 
@@ -303,6 +303,25 @@ def test_links_modes_and_swaps_come_back(root, workspace, plant):
     assert picture(root) == before
     workspace.store.redo()
     assert picture(root) == after
+
+
+def test_git_is_asked_once_for_many_files(root, workspace, plant, monkeypatch):
+    names = [f"d/{number}" for number in range(40)]
+    plant(root, dict.fromkeys(names, b"1"))
+    run = wrote(workspace, "run", dict.fromkeys(names, b"2"))
+    run.apply([Change(name, b"3") for name in names])
+    commands: list[str] = []
+    run_git = Git.run
+
+    def counting(self, args, **options):
+        commands.append(args[0])
+        return run_git(self, args, **options)
+
+    monkeypatch.setattr(Git, "run", counting)
+    for work in (workspace.store.undo, workspace.store.redo):
+        commands.clear()
+        assert len(work("run").paths) == 40
+        assert commands == ["cat-file"]
 
 
 def test_bits_that_a_person_set_since_stay(root, workspace, plant):
