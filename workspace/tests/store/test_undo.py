@@ -305,6 +305,18 @@ def test_links_modes_and_swaps_come_back(root, workspace, plant):
     assert picture(root) == after
 
 
+def test_a_file_that_is_as_wanted_is_not_touched(root, workspace, plant):
+    plant(root, {"a": b"1", "b": b"1"})
+    before = (root / "a").stat()
+    run = workspace.begin("run")
+    moved = run.apply([Change("a", b"1"), Change("b", b"2"), Change("none", None)])
+    assert moved.differences.keys() == run.net().keys() == {"b"}
+    assert ((root / "a").stat().st_ino, (root / "a").stat().st_mtime_ns) == (
+        before.st_ino,
+        before.st_mtime_ns,
+    )
+
+
 def test_git_is_asked_once_for_many_files(root, workspace, plant, monkeypatch):
     names = [f"d/{number}" for number in range(40)]
     plant(root, dict.fromkeys(names, b"1"))

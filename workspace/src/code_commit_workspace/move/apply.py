@@ -40,10 +40,10 @@ def replace(
 ) -> None:
     """Do all `writes`, or none. First roll back the change of an interrupted run.
 
-    A folder that loses its last file is removed. A file that already has the wanted state is not
-    touched. Links are not followed, but replaced and removed. `home` is the state folder. With
-    `seen`, the status of each existing file, refuse to touch a file that was changed since it had
-    that status. The log has `line` if the change is done, also after a kill.
+    A folder that loses its last file is removed. Links are not followed, but replaced and removed.
+    `home` is the state folder. With `seen`, the status of each existing file, refuse to touch a
+    file that was changed since it had that status. The log has `line` if the change is done, also
+    after a kill.
 
     Raises:
         NotReady: a write cannot be done; the message names its path and the reason, and the
