@@ -11,7 +11,8 @@ from code_commit_commit.response import parse_changes
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 from code_commit_workspace.guard.guard import Guard
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace.move.apply import replace
+from code_commit_workspace.move.survey import Write
 
 
 def main(root: Path, response: Path) -> None:
@@ -25,7 +26,7 @@ def main(root: Path, response: Path) -> None:
     refusals = Guard(tree, Git(root), PROTECTED).check(changes)
     if refusals:
         sys.exit(f"refused: {refusals[0]}")
-    apply(tree, home, changes)
+    replace(tree, home, [Write(change.path, change.content) for change in changes])
     print(time.perf_counter() - start)
 
 

@@ -33,7 +33,7 @@ def test_a_change_may_set_the_mode_of_a_file(root):
     with Workspace.open(root, writes=True, private_folder="agent-config", sandbox=OFF) as workspace:
         changes = [Change("new", b"new\n", mode=0o750), Change("a", b"old", mode=0o700)]
         assert "new file mode 100755" in workspace.diff(changes)
-        workspace.apply(changes)
+        workspace.apply(changes, run=workspace.begin("run"))
         assert [workspace.tree.mode(path) for path in ("new", "a", "b", "none")] == [
             0o750,
             0o700,

@@ -137,6 +137,19 @@ def test_a_journal_cannot_lead_out_of_the_project(root, path, field):
     assert (root / "a.txt").read_bytes() == b"a"
 
 
+@pytest.mark.parametrize("path", [path for path in BAD_PATHS if path])
+def test_a_journal_shortens_no_file_but_logs(root, path):
+    for log in (path, f"01234567890123456789-/../{path}", f"01234567890123456789-{path}\0"):
+        (home(root) / "runs").mkdir(parents=True, exist_ok=True)
+        plan = dataclasses.replace(PLAN, log=log, log_size=0)
+        left_behind(root, plan.encode(), lambda old: old.write_bytes(b"evil"))
+        before = outside_of(root)
+        with ProjectTree(root) as tree, pytest.raises(NotReady, match="cannot be used: "):
+            recover(tree, home(root))
+        assert outside_of(root) == before
+        assert (root / "a.txt").read_bytes() == b"a"
+
+
 def test_a_journal_with_old_content_that_is_a_link_out_of_the_project(root):
     """It may put a link into the project, as a build can, but writes nothing through it."""
     before = outside_of(root)

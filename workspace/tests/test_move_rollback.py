@@ -198,6 +198,10 @@ def unchanged(tmp_path_factory):
         {"gone": [["d"]]},
         {"made": [5]},
         {"made": None},
+        {"log": None},
+        {"log": "x"},
+        {"log_size": -1},
+        {"log_size": None},
         *({"file": {field: value}} for field in ("path", "old_digest") for value in (5, None)),
         *(
             {"file": {field: value}}

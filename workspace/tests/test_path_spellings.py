@@ -110,7 +110,7 @@ def test_one_spelling_is_applied_as_another(workspace, path):
     written = path.encode()
     assert workspace.may_read(path) is None
     assert workspace.check([Change(path, written)]) == ()
-    workspace.apply([Change(path, written)])
+    workspace.apply([Change(path, written)], run=workspace.begin("run"))
     assert workspace.tree.read(path) == written
     assert workspace.tree.read(normalise_path(path)) == written
     assert (workspace.root / normalise_path(path)).read_bytes() == written

@@ -194,7 +194,7 @@ def test_everything_that_takes_a_path_ignores_a_leading_dot_slash(root, path):
         assert (workspace.tree.read(path), workspace.tree.mode(path)) == (b"x\n", 0o755)
         assert list(workspace.tree.contents([path], 9)) == [(path, b"x\n")]
         assert workspace.diff(write(path)) == workspace.diff(write("d/a")) != ""
-        workspace.apply(delete(path))
+        workspace.apply(delete(path), run=workspace.begin("run"))
         assert not (root / "d").exists()
 
 

@@ -335,10 +335,11 @@ def test_any_index_of_the_user_will_do(root, opened, git, plant, state):
 
 def test_a_change_in_the_second_of_the_users_add_is_not_missed(root, opened, git, plant):
     plant(root, {"a": b"10"})
+    os.utime(root / "a", (1, 1))
     git(root, "add", "a")
-    plant(root, {"a": b"11"})  # the same file, with the same length
-    status = (root / ".git/index").stat()
-    os.utime(root / "a", ns=(status.st_mtime_ns, status.st_mtime_ns))
+    os.utime(root / ".git/index", (1, 1))
+    plant(root, {"a": b"11"})  # the same file, with the same length and time
+    os.utime(root / "a", (1, 1))
     with opened(root) as workspace:
         assert files(workspace)["a"] == b"11"
 

@@ -188,14 +188,21 @@ def test_an_old_version_that_is_gone_is_told(root, workspace, plant):
 def test_green_trees_are_remembered_but_not_incomplete_ones(root, opened, plant):
     with opened(root) as workspace:
         tree = workspace.store.look().tree
-        assert tree not in workspace.store.green
-        workspace.store.green.add(tree)
+        assert not workspace.store.builds.has_any
+        workspace.store.builds.add("0" * 40, passed=False)
+        assert workspace.store.builds.has_any
+        assert not workspace.store.builds.is_green(tree)
+        workspace.store.builds.add(tree, passed=True)
     with opened(root) as workspace:
-        assert workspace.store.look().tree in workspace.store.green
+        assert workspace.store.builds.is_green(workspace.store.look().tree)
         (root / "huge").touch()
         os.truncate(root / "huge", 1024**4)
         assert workspace.store.look().tree == tree
-        assert tree not in workspace.store.green
+        assert not workspace.store.builds.is_green(tree)
+        workspace.store.builds.add(tree, passed=False)
+    (root / "huge").unlink()
+    with opened(root) as workspace:
+        assert not workspace.store.builds.is_green(workspace.store.look().tree)
 
 
 def test_a_full_disk_leaves_nothing_half_written(root, workspace, monkeypatch, plant):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace import Change, NotReady, StoreLimits, Workspace
+from code_commit_workspace import Change, Conflict, Git, NotReady, StoreLimits, Workspace
 
 LINES = [b"%d\n" % number for number in range(20)]
 
@@ -34,6 +34,15 @@ def picture(root: Path) -> dict[bytes, tuple[object, ...]]:
     return seen
 
 
+def of_git(root: Path) -> dict[Path, tuple[int, ...]]:
+    """Everything in the user's `.git`, including the index and its times."""
+    statuses = {path: path.lstat() for path in (root / ".git").rglob("*")}
+    return {
+        path: (status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns)
+        for path, status in statuses.items()
+    }
+
+
 def wrote(
     workspace: Workspace,
     name: str,
@@ -43,7 +52,7 @@ def wrote(
     """Apply a response in a run of its own."""
     run = workspace.begin(name)
     changes = [Change(path, content) for path, content in files.items()]
-    workspace.apply(changes, run=run, shown=shown)
+    run.apply(changes, shown)
     return run
 
 
@@ -56,7 +65,7 @@ def test_a_run_is_undone_and_redone(root, workspace, plant, git):
     (root / "keep").chmod(0o755)
     git(root, "add", "a")
     git(root, "commit", "--quiet", "-m", "first")
-    of_git = {path: path.lstat() for path in (root / ".git").rglob("*")}
+    before_in_git = of_git(root)
     before = picture(root)
     run = wrote(
         workspace,
@@ -74,14 +83,14 @@ def test_a_run_is_undone_and_redone(root, workspace, plant, git):
     undone = workspace.store.undo(None)
     assert undone == ("run", ("a", "d/b", "keep", "to-file", "to-file/n"), (), (), ())
     assert (picture(root), run.log.entries[-1].by) == (before, "undo")
-    assert run.net() == {}
+    assert run.net().keys() == set(undone.paths), "what the run itself did"
     with pytest.raises(NotReady, match="nothing to undo: run has no changes"):
         workspace.store.undo("run")
     assert workspace.store.redo().paths == undone.paths
     assert picture(root) == after
     assert undo(workspace, "run") == undone.paths
     assert picture(root) == before
-    assert {path: path.lstat() for path in (root / ".git").rglob("*")} == of_git
+    assert of_git(root) == before_in_git
 
 
 def test_a_persons_lines_elsewhere_stay_through_all_of_it(root, workspace, plant):
@@ -118,15 +127,43 @@ def test_a_response_conflicts_with_a_persons_lines_and_touches_nothing(root, wor
     plant(root, {"a": text(l3="mine")})
     before = picture(root)
     changes = [Change("b", b"2"), Change("a", text(l3="theirs")), Change("c", b"new")]
-    with pytest.raises(
-        NotReady, match=r"changed by somebody else at the same places: a$"
-    ) as caught:
+    with pytest.raises(Conflict, match=r"by somebody else at the same places: a$") as caught:
         workspace.apply(changes, run=run, shown={"a": text(), "b": b"1", "c": None})
     assert caught.value.paths == ("a",)
     assert (picture(root), run.net()) == (before, {})
     plant(root, {"c": b"mine"})
     with pytest.raises(NotReady, match=r": a, c$"):
         workspace.apply(changes, run=run, shown={"a": text(), "b": b"1", "c": None})
+
+
+@pytest.mark.parametrize("saves", [1, 100])
+def test_a_file_that_a_person_saves_at_the_moment_of_a_move(
+    root, workspace, plant, monkeypatch, saves
+):
+    plant(root, {"a": text(), "b": b"1"})
+    run = workspace.begin("run")
+    run.begin()
+    put = workspace.store.put
+    saved: list[bytes] = []
+
+    def put_and_save(versions):
+        put(versions)
+        if len(saved) < saves:
+            saved.append(text(l9=f"mine {len(saved)}"))
+            (root / "a.new").write_bytes(saved[-1])
+            (root / "a.new").rename(root / "a")
+
+    monkeypatch.setattr(workspace.store, "put", put_and_save)
+    changes = [Change("a", text(l3="r")), Change("b", b"2")]
+    if saves == 1:
+        run.apply(changes, {"a": text()})
+        assert (root / "a").read_bytes() == text(l3="r", l9="mine 0")
+        undo(workspace)
+    else:
+        with pytest.raises(NotReady, match="a could not be inspected: something else changed it"):
+            run.apply(changes, {"a": text()})
+        assert run.net() == {}
+    assert ((root / "a").read_bytes(), (root / "b").read_bytes()) == (saved[-1], b"1")
 
 
 def test_an_undo_that_conflicts_touches_nothing_and_force_gives_it_way(root, workspace, plant):
@@ -268,6 +305,37 @@ def test_links_modes_and_swaps_come_back(root, workspace, plant):
     assert picture(root) == after
 
 
+def test_a_file_that_is_as_wanted_is_not_touched(root, workspace, plant):
+    plant(root, {"a": b"1", "b": b"1"})
+    before = (root / "a").stat()
+    run = workspace.begin("run")
+    moved = run.apply([Change("a", b"1"), Change("b", b"2"), Change("none", None)])
+    assert moved.differences.keys() == run.net().keys() == {"b"}
+    assert ((root / "a").stat().st_ino, (root / "a").stat().st_mtime_ns) == (
+        before.st_ino,
+        before.st_mtime_ns,
+    )
+
+
+def test_git_is_asked_once_for_many_files(root, workspace, plant, monkeypatch):
+    names = [f"d/{number}" for number in range(40)]
+    plant(root, dict.fromkeys(names, b"1"))
+    run = wrote(workspace, "run", dict.fromkeys(names, b"2"))
+    run.apply([Change(name, b"3") for name in names])
+    commands: list[str] = []
+    run_git = Git.run
+
+    def counting(self, args, **options):
+        commands.append(args[0])
+        return run_git(self, args, **options)
+
+    monkeypatch.setattr(Git, "run", counting)
+    for work in (workspace.store.undo, workspace.store.redo):
+        commands.clear()
+        assert len(work("run").paths) == 40
+        assert commands == ["cat-file"]
+
+
 def test_bits_that_a_person_set_since_stay(root, workspace, plant):
     plant(root, {"a": text(), "b": text()})
     wrote(workspace, "run", {"a": text(l3="r"), "b": text(l3="r")})
@@ -301,7 +369,7 @@ def test_what_is_in_the_way_of_an_undo_is_named_and_stays(root, opened, tmp_path
             case "huge":
                 (root / "d/a").touch()
                 os.truncate(root / "d/a", 1024**4)
-        there = (root / "d/a").lstat() if os.path.lexists(root / "d/a") else None
+        there = (root / "d/a").lstat().st_ino if os.path.lexists(root / "d/a") else None
         for force in (False, True):
             if kind == "link" and force:
                 break
@@ -309,7 +377,7 @@ def test_what_is_in_the_way_of_an_undo_is_named_and_stays(root, opened, tmp_path
                 workspace.store.undo(None, force=force)
             assert (root / "b").read_bytes() == b"new"
         assert (tmp_path / "outside/a").read_bytes() == b"canary"
-        assert ((root / "d/a").lstat() if there else None) == there
+        assert ((root / "d/a").lstat().st_ino if there else None) == there
         aside = "d/a" if kind in {"pipe", "folder", "link", "huge"} else "d"
         (root / aside).rename(tmp_path / "aside")
         undone = workspace.store.undo(None, force=True)
@@ -403,7 +471,9 @@ def test_plain_undo_leaves_older_runs_alone_after_one_that_changed_nothing(
     assert (root / "a").read_bytes() == b"1"
 
 
-@pytest.mark.parametrize("changes", [{"a": b"2", "new": b"2"}, {"a": None}])
+@pytest.mark.parametrize(
+    "changes", [{"a": b"2", "new": b"2", ":(top)b": b"2", ":(x)": b"2"}, {"a": None}]
+)
 def test_plain_undo_leaves_committed_work_alone(root, workspace, plant, git, changes):
     plant(root, {"a": b"1", "b": b"1"})
     git(root, "add", "--all")

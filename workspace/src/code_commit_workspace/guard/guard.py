@@ -38,7 +38,7 @@ class Guard:
     """Decides what a response may change in `tree`, and what a model may read there.
 
     `protected` are the names that no response may change, besides git's own. `redactor` hides keys
-    from the model. `is_too_large` says, by path and size, which files no checkpoint has.
+    from the model. `is_too_large` says, by path and size, which files the store does not keep.
     `max_files` is the largest number of files in one change set.
     """
 

@@ -1,4 +1,4 @@
-"""Refuse changes of files that no checkpoint has: `undo` could not bring them back."""
+"""Refuse changes of files that the store does not keep: `undo` could not bring them back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from code_commit_workspace.records import Change, Refusal, Tree
 
 
 class UnsavedFiles:
-    """A file that is too large for a checkpoint stays as it is.
+    """A file that is too large for the store stays as it is.
 
     `is_too_large` tells by path and size in bytes.
     """

@@ -40,10 +40,10 @@ def replace(
 ) -> None:
     """Do all `writes`, or none. First roll back the change of an interrupted run.
 
-    A folder that loses its last file is removed. A file that already has the wanted state is not
-    touched. Links are not followed, but replaced and removed. `home` is the state folder. With
-    `seen`, the status of each existing file, refuse to touch a file that was changed since it had
-    that status. The log has `line` if the change is done, also after a kill.
+    A folder that loses its last file is removed. Links are not followed, but replaced and removed.
+    `home` is the state folder. With `seen`, the status of each existing file, refuse to touch a
+    file that was changed since it had that status. The log has `line` if the change is done, also
+    after a kill.
 
     Raises:
         NotReady: a write cannot be done; the message names its path and the reason, and the
@@ -63,9 +63,12 @@ def replace(
         except OSError as error:
             # Only the text of errno: the file names in the error are those of the journal, which
             # users do not know.
+            if _is_stale(error):
+                raise ChangedMeanwhile(
+                    f"{operation}: {_CHANGED}", hint="no file was changed; run again"
+                ) from error
             cause = os.strerror(error.errno) if error.errno else str(error)
-            kind = ChangedMeanwhile if _is_stale(error) else NotReady
-            raise kind(
+            raise NotReady(
                 f"{operation}: {cause}", hint="no file was changed; fix the cause, then run again"
             ) from error
 

@@ -8,7 +8,8 @@
 One rename leads from each stage to the next. For file `n` of the plan, the folder has `new-n`, its
 new content until it is moved into place, and `old-n`, a hard link to the old file (which keeps
 inode, times and owner), or a copy with mode 0600 where the file system cannot link. `back-n` is a
-file that is being restored.
+file that is being restored. The line of a log that tells of the change is appended as soon as the
+journal is active, and a rollback removes it.
 
 A hostile build may have edited the journal: `parse_plan` checks the plan before anything is used.
 """

@@ -65,11 +65,11 @@ def _opened(home: Path, file: str, create: int = 0) -> Iterator[int]:
         os.close(above)
     try:
         handle = os.open(file, APPENDED_FILE | create, 0o600, dir_fd=folder)
-        if create:
-            os.fsync(folder)
+        try:
+            if create:
+                os.fsync(folder)
+            yield handle
+        finally:
+            os.close(handle)
     finally:
         os.close(folder)
-    try:
-        yield handle
-    finally:
-        os.close(handle)

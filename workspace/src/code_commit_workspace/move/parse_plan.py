@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from typing import Any
 
-from code_commit_workspace.files.project_tree import open_regular, parts_of
+from code_commit_workspace.files.project_tree import open_regular
 from code_commit_workspace.move.plan import PLAN, FileStep, Plan, check_path
 
+_TOKEN = re.compile("[0-9a-f]{16}")
+_LOG = re.compile(r"(\d{20}-[^/\0]+)?", re.DOTALL)  # a name as those of the logs, if there is a log
 _PLAN_LIMIT = 256 << 20  # bytes; our own plans are far smaller
 
 
@@ -43,9 +46,9 @@ def _decode(data: bytes, private_folder: str) -> Plan:
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError("it is not a plan") from error
-    is_plain = not plan.log or [plan.log] == parts_of(plan.log)
-    if not re.fullmatch("[0-9a-f]{16}", plan.token) or plan.log_size < 0 or not is_plain:
+    if not _TOKEN.fullmatch(plan.token) or not _LOG.fullmatch(plan.log) or plan.log_size < 0:
         raise ValueError("it is not a plan")
+    os.fsencode(plan.log)
     files = [step.path for step in plan.files]
     folders = [path for path, _mode in plan.gone]
     for path in (*files, *folders, *plan.made):

@@ -214,8 +214,6 @@ class _CurrentTree:
             return Target(write, None, self._group(write.path))
         if not _is_replaceable(before):
             raise _in_the_way(write.path, "it is neither a file nor a folder")
-        if self._is_same(write, before):
-            return None
         return Target(write, before)
 
     def _group(self, path: str) -> int | None:
@@ -225,25 +223,6 @@ class _CurrentTree:
         if status.st_mode & stat.S_ISGID:
             return status.st_gid
         return None
-
-    def _is_same(self, write: Write, before: os.stat_result) -> bool:
-        """Return whether the existing file is already the wanted one.
-
-        It then stays untouched, with its times.
-        """
-        if write.content is None or stat.S_ISLNK(before.st_mode) != write.link:
-            return False
-        if write.mode is not None and not write.link and write.mode != stat.S_IMODE(before.st_mode):
-            return False
-        if before.st_size != len(write.content):
-            return False
-        if write.link:
-            with self._tree.parent(write.path) as (folder, name):
-                return os.fsencode(os.readlink(name, dir_fd=folder)) == write.content
-        try:
-            return self._tree.read(write.path, len(write.content) + 1) == write.content
-        except PermissionError:
-            return False
 
 
 def _is_replaceable(status: os.stat_result) -> bool:

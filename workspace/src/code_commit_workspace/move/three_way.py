@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Final
 
+from code_commit_workspace.errors import NotReady
 from code_commit_workspace.git import NO_REPOSITORY, Git, GitError
 from code_commit_workspace.move.versions import Version
 
 MergeTexts = Callable[[bytes, bytes, bytes], bytes | None]
 """Takes the present text, the base and the target; returns all changes, or None if they overlap."""
 _SECONDS = 30.0  # for one merge
-_MOST_CONFLICTS = 127  # `git merge-file` exits with their number, up to this one
 
 
 class _Unknown(Enum):
@@ -77,13 +77,22 @@ class TextMerger:
         self._git = git
 
     def __call__(self, current: bytes, base: bytes, target: bytes) -> bytes | None:
-        """Return `current` with the changes from `base` to `target`; None if they overlap."""
-        with TemporaryDirectory(prefix="code-commit-merge-") as folder:
-            texts = {"current": current, "base": base, "target": target}
-            for name, content in texts.items():
-                Path(folder, name).write_bytes(content)
-            command = ["-C", folder, "merge-file", "--stdout", "--quiet", *texts]
-            try:
+        """Return `current` with the changes from `base` to `target`; None if they overlap.
+
+        Raises:
+            NotReady: no temporary files can be written.
+        """
+        try:
+            with TemporaryDirectory(prefix="code-commit-merge-") as folder:
+                texts = {"current": current, "base": base, "target": target}
+                for name, content in texts.items():
+                    Path(folder, name).write_bytes(content)
+                command = ["-C", folder, "merge-file", "--stdout", "--quiet", *texts]
                 return self._git.run(command, env=NO_REPOSITORY, timeout=_SECONDS)
-            except GitError:  # they overlap, or are no texts
-                return None
+        except GitError:  # they overlap, or are no texts
+            return None
+        except OSError as error:
+            raise NotReady(
+                f"changes cannot be merged in {gettempdir()}: {error.strerror}",
+                hint="no file was changed; fix the cause, then run again",
+            ) from error

@@ -22,6 +22,7 @@ from code_commit_workspace.git.layout import read_git_file
 from code_commit_workspace.move.home import STORE, open_folder, open_home
 from code_commit_workspace.store.objects import Objects
 
+LITERAL_PATHS = {"GIT_LITERAL_PATHSPECS": "1"}  # `:(top)x` is a name, as `env` of git
 _ATTRIBUTES = "* -text !diff !eol !crlf !filter -ident !working-tree-encoding\n"
 _CONFIG = """\
 [core]
@@ -90,6 +91,7 @@ class PrivateRepository:
                 "GIT_INDEX_FILE": str(self.path / "index"),
                 "GIT_CONFIG_NOSYSTEM": "1",
                 "GIT_CONFIG_GLOBAL": os.devnull,
+                **LITERAL_PATHS,
             },
         )
 

@@ -302,7 +302,9 @@ class RunChanges:
             if (only is None or path in only) and path not in but
         }
         first = {path: of_path[0].change.before for path, of_path in links.items()}
-        versions = self.store.versions(first.values())
+        versions = self.store.versions(
+            link.change.before for of_path in links.values() for link in of_path
+        )
         choices = {path: partial(self._undone, of_path) for path, of_path in links.items()}
         fallback: dict[str, Version | None] = {}
         if force:
@@ -319,6 +321,7 @@ class RunChanges:
         """
         entry = self.log.entries[number]
         paths = redoable(entry)
+        self._versions = self.store.versions(entry.paths[path].before for path in paths)
         choices = {
             path: partial(self._undone, [Link(number, entry.by, entry.paths[path])])
             for path in paths

@@ -266,9 +266,11 @@ class Store:
         for start in range(0, len(names), _AT_ONCE):
             lines = "".join(f"{name}\n" for name in names[start : start + _AT_ONCE])
             answer = self._repository.run(["cat-file", "--batch"], stdin=lines.encode())
-            for name, content in _parse_batch(answer):
-                if self._repository.objects.id_of(content) == name:
-                    contents[name] = content
+            contents |= {
+                name: content
+                for name, content in _parse_batch(answer)
+                if name == self._repository.objects.id_of(content)
+            }
         if missing := len(names) - len(contents):
             raise NotReady(
                 f"the store is incomplete: {missing} of its objects are gone or damaged",

@@ -8,8 +8,10 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from code_commit_workspace.errors import Conflict, NotReady
+from code_commit_workspace.files.path_kinds import lexists
 from code_commit_workspace.git import GitError
 from code_commit_workspace.store.log import Entry, RunLog, links_of, now
+from code_commit_workspace.store.repository import LITERAL_PATHS
 from code_commit_workspace.store.run_changes import RunChanges, redoable, running
 from code_commit_workspace.store.store import Store
 from code_commit_workspace.words import join_paths
@@ -45,7 +47,7 @@ def undo(
         NotReady: there is nothing to undo, or changes of people overlap; no file was changed.
     """
     log = _latest(store) if run is None else store.logs.of(run)
-    if log is None and (store.home / _OLD_STORE).exists():
+    if log is None and lexists(store.home / _OLD_STORE):
         raise NotReady(
             f"{run} is too old to undo: an earlier version of this program made it",
             hint="restore its files from git",
@@ -164,7 +166,7 @@ def _are_committed(store: Store, changes: Collection[str]) -> bool:
     for start in range(0, len(paths), _AT_ONCE):
         names = ["ls-tree", "-z", "HEAD", "--", *paths[start : start + _AT_ONCE]]
         try:
-            rows = os.fsdecode(store.git.run(names)).split("\0")
+            rows = os.fsdecode(store.git.run(names, env=LITERAL_PATHS)).split("\0")
         except GitError:
             return False
         for row in rows[:-1]:
