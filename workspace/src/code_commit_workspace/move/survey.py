@@ -58,7 +58,7 @@ def survey(
 ) -> Survey:
     """Inspect the paths of all `writes`.
 
-    `over_links` allows writes to replace and remove links themselves.
+    `over_links` allows writes to replace and remove links themselves, pipes and devices.
 
     Raises:
         NotReady: a path cannot be written; the message names what is in the way.
@@ -226,7 +226,9 @@ class _CurrentTree:
         return Target(write, before)
 
     def _replaceable(self, status: os.stat_result) -> bool:
-        return stat.S_ISREG(status.st_mode) or (self._over_links and stat.S_ISLNK(status.st_mode))
+        if self._over_links:
+            return not stat.S_ISDIR(status.st_mode)
+        return stat.S_ISREG(status.st_mode)
 
     def _group(self, path: str) -> int | None:
         folder = _parent(path)
@@ -241,7 +243,8 @@ class _CurrentTree:
 
         It then stays untouched, with its times.
         """
-        if write.content is None or stat.S_ISLNK(before.st_mode) != write.link:
+        kind = stat.S_IFLNK if write.link else stat.S_IFREG
+        if write.content is None or stat.S_IFMT(before.st_mode) != kind:
             return False
         if write.mode is not None and not write.link and write.mode != stat.S_IMODE(before.st_mode):
             return False

@@ -29,10 +29,10 @@ class Version(NamedTuple):
 
 
 def read_version(tree: ProjectTree, path: str) -> tuple[Version | None, os.stat_result | None]:
-    """Return what is at `path` now, and its status. A folder counts as no file.
+    """Return what is at `path` now, and its status. A folder, pipe or device counts as no file.
 
     Raises:
-        NotReady: what is there is neither a file nor a link nor a folder, or cannot be read.
+        NotReady: what is there cannot be read.
     """
     try:
         with tree.parent(path) as (folder, name):
@@ -42,6 +42,8 @@ def read_version(tree: ProjectTree, path: str) -> tuple[Version | None, os.stat_
                 return Version(target, is_link=True), status
             if stat.S_ISDIR(status.st_mode):
                 return None, None
+            if not stat.S_ISREG(status.st_mode):
+                return None, status
             with open_regular(name, folder=folder) as file:
                 status = os.fstat(file.fileno())
                 return Version(file.read(), status.st_mode & _PERMISSIONS), status
