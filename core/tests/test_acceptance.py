@@ -149,7 +149,7 @@ def code_commit_acceptance(settings):
         ('return Verdict(True, "", "ab")', "`notes` must be of type"),
         ('return Verdict(True, "", [1])', "a note or a trailer must be a text, not 1\n"),
         ('return Verdict(True, "", [], {"a: b\\nc": "d"})', "the name of a trailer is letters"),
-        ('run.build(); run.trial(show={"a.txt": b""}).__enter__()', "files were changed"),
+        ('run.trial(show={"a.txt/b": b""}).__enter__()', "XX"),
     ],
 )
 def test_a_check_that_fails_ends_the_run(run, code, fault):
@@ -193,11 +193,11 @@ SHOW = """
 def test_a_trial_shows_files_for_one_build(tmp_path, run, project):
     project.write({"old.txt": "old\n"})
     (project.root / "old.txt").chmod(0o755)
-    finished = run(SHOW + '    given += [(run.root / "new.txt").read_text(), run.is_known_green()]')
-    originals, output, new, green = finished.events[-1]["data"]["data"]["given"]
+    finished = run(SHOW + '    given.append((run.root / "new.txt").read_text())')
+    originals, output, new = finished.events[-1]["data"]["data"]["given"]
     assert originals == {"a.txt": "old\n", "old.txt": "old\n", "new.txt": None}
     assert output == "old\nand more\ncat: new.txt: No such file or directory\ny\n"
-    assert (new, green, project.read("a.txt")) == ("mine", False, "new")
+    assert (new, project.read("a.txt")) == ("mine", "new")
     assert not (project.root / "old.txt").exists()
     assert (project.root / "new.txt").stat().st_mode & 0o777 == 0o755
     assert "nothing to redo" in project.command("redo").stderr
@@ -206,24 +206,25 @@ def test_a_trial_shows_files_for_one_build(tmp_path, run, project):
     assert (project.root / "old.txt").stat().st_mode & 0o777 == 0o755
 
 
-def test_a_trial_shows_nothing_in_place_of_the_work_of_people(run, project):
+def test_a_trial_loses_no_work_of_people(run, project):
     finished = run("""
         run.apply([Change("a.txt", b"new"), Change("b.txt", b"new")])
         (run.root / "b.txt").write_text("mine")
-        paths = ("b.txt", "build.sh", "no.txt")
-        given = [tried(run.trial(show={path: b""}).__enter__) for path in paths]
-        with run.trial(show={"a.txt": b"shown"}):
+        given = [tried(run.trial(show={"b.txt": b""}).__enter__)]
+        with run.trial(show={"a.txt": b"shown", "no.txt": b"shown"}):
             (run.root / "a.txt").write_text("mine, too")
         given.append((run.root / "a.txt").read_text())
     """)
     assert finished.events[-1]["data"]["data"]["given"] == [
-        "files were changed during the run: b.txt",
-        "files were changed during the run: build.sh",
-        "files were changed during the run: no.txt",
-        "mine, too",
+        "changed by somebody else at the same places: b.txt",
+        "new",
     ]
     assert project.read("b.txt") == "mine"
-    assert "somebody changed them after the run wrote them: a.txt" in finished.stderr
+    assert not (project.root / "no.txt").exists()
+    replaced = "also changed by somebody else, and moved back all the same: a.txt"
+    assert f"{replaced}; `code-commit redo` brings that back" in finished.stderr
+    assert project.command("redo").exit_code == 0
+    assert project.read("a.txt") == "mine, too"
 
 
 def test_a_run_that_is_killed_in_a_trial_loses_nothing(run, project):
@@ -232,11 +233,10 @@ def test_a_run_that_is_killed_in_a_trial_loses_nothing(run, project):
     killed = SHOW.replace('"cat old.txt', f"{die}cat old.txt")
     assert run(killed).exit_code == -9
     assert project.read("old.txt") == "old\nand more\n"
-    told = f"the run {project.run_folder.name} was killed while files from before it were built"
+    killed_run = project.run_folder.name
+    told = f"the run {killed_run} was killed in a trial: new.txt, old.txt moved back"
     assert told in run("given = 1").stderr
-    redone = project.command("redo")
-    assert redone.stdout == "new.txt\nold.txt\n", redone.stderr
     assert (project.read("a.txt"), project.read("new.txt")) == ("new", "mine")
     assert not (project.root / "old.txt").exists()
-    assert project.command("undo").exit_code == 0
+    assert project.command("undo", killed_run).exit_code == 0
     assert not (project.root / "new.txt").exists()

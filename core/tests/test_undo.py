@@ -43,10 +43,12 @@ def change(run):
     paths, data = json.loads(run.options.change)
     if paths:
         run.apply([Change(path, data.get("text", "new").encode()) for path in paths])
+    if "build" in data:
+        run.build()
     return Result(Outcome.NOT_REACHED if "missed" in data else Outcome.REACHED, "done", data)
 """
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-NOTHING_KEPT = {"edited": [], "unclaimed": [], "moved": {}, "left_out": []}
+NOTHING_KEPT = {"merged": [], "replaced": [], "left": []}
 REVERTS = "`git commit` revert it, too (next time, use `git revert` instead of `undo`)"
 
 
@@ -88,20 +90,15 @@ def test_the_latest_run_that_changed_files_is_undone(project, change) -> None:
     assert not (project.root / "b.txt").exists()
 
 
-def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
+def test_runs_that_were_undone_are_passed_over(project, change) -> None:
     first = change("a.txt")
     second = change("b.txt", "c.txt")
-    third = change("b.txt", missed=True)
-    assert ended(project.command("undo", "c.txt")) == (
-        0,
-        "c.txt\n",
-        f"restored 1 file from before {second}\n",
-    )
-    assert ended(project.command("undo")) == (
-        0,
-        "b.txt\n",
-        f"restored 1 file from before {second}\n",
-    )
+    for words in (["c.txt"], []):
+        assert ended(project.command("undo", *words)) == (
+            0,
+            f"{words[0] if words else 'b.txt'}\n",
+            f"restored 1 file from before {second}\n",
+        )
     undone = {"run": first, "runs": [first], "restored": ["a.txt"], **NOTHING_KEPT}
     assert project.command("undo", "--json").document == undone
     assert ended(project.command("undo")) == (
@@ -109,11 +106,91 @@ def test_runs_that_left_no_changes_are_passed_over(project, change) -> None:
         "",
         "error: nothing to undo: no run has left changes here\n",
     )
-    assert ended(project.command("undo", third)) == (
+
+
+def test_a_latest_run_without_changes_is_named_and_no_earlier_one_undone(project, change) -> None:
+    first = change("a.txt")
+    restored = change("b.txt", missed=True)
+    nothing = f"error: nothing to undo: the latest run, {restored}, changed nothing that is there\n"
+    hint = "hint: `code-commit undo RUN` takes back an earlier one\n"
+    for words in ([], ["~2"]):
+        assert ended(project.command("undo", *words)) == (3, "", nothing + hint)
+    assert project.read("a.txt") == "new"
+    assert ended(project.command("undo", first)) == (
         0,
-        "",
-        f"restored 0 files from before {third}\n",
+        "a.txt\n",
+        f"restored 1 file from before {first}\n",
     )
+    assert ended(project.command("redo", restored))[:2] == (0, "b.txt\n"), "it put this back itself"
+
+
+def test_committed_work_is_taken_back_only_by_name(project, change) -> None:
+    run = change("a.txt")
+    project.git("add", "a.txt")
+    project.git("-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-qm", "new")
+    error = f"error: the changes of the latest run, {run}, are in the last commit\n"
+    hint = (
+        "hint: `git revert` reverts that commit; "
+        f"`code-commit undo {run}` takes them back in the files\n"
+    )
+    assert ended(project.command("undo")) == (
+        3,
+        "",
+        error + hint,
+    )
+    assert project.read("a.txt") == "new"
+    assert project.command("undo", run).exit_code == 0
+    assert project.read("a.txt") == "old\n"
+
+
+def test_the_last_runs_are_undone_in_order_and_each_comes_back(project, change) -> None:
+    runs = [change("a.txt", text=text) for text in ("new", "newer", "newest")]
+    undone = {"run": runs[1], "runs": [runs[2], runs[1]], "restored": ["a.txt"], **NOTHING_KEPT}
+    assert project.command("undo", "~2", "--json").document == undone
+    assert project.read("a.txt") == "new"
+    for words, run, content in ((["--json"], runs[1], "newer"), ([runs[2]], runs[2], "newest")):
+        finished = project.command("redo", *words)
+        assert (finished.exit_code, run in finished.stdout + finished.stderr) == (0, True)
+        assert project.read("a.txt") == content
+    assert project.command("redo").stderr.startswith("error: no undo can be taken back")
+
+
+LINES = "".join(f"{number}\n" for number in range(9))
+
+
+def test_what_a_person_changed_elsewhere_in_the_files_stays(project, change) -> None:
+    project.write({"a.txt": LINES})
+    run = change("a.txt", text=LINES.replace("1\n", "new\n"))
+    mine = LINES.replace("7\n", "mine\n")
+    project.write({"a.txt": mine.replace("1\n", "new\n")})
+    merged = "merged with your changes: a.txt\n"
+    restored = f"restored 1 file from before {run}\n"
+    assert ended(project.command("undo")) == (0, "a.txt\n", restored + merged)
+    assert project.read("a.txt") == mine
+    more = mine.replace("5\n", "more\n")
+    project.write({"a.txt": more})
+    brought = f"brought back 1 file of {run}\n"
+    assert ended(project.command("redo")) == (0, "a.txt\n", brought + merged)
+    assert project.read("a.txt") == more.replace("1\n", "new\n")
+    project.write({"a.txt": mine.replace("1\n", "my own\n")})
+    assert ended(project.command("undo"))[0] == 3
+    assert project.read("a.txt") == mine.replace("1\n", "my own\n")
+    replaced = "your changes are replaced, and `code-commit redo` brings them back: a.txt\n"
+    assert ended(project.command("undo", "--force")) == (0, "a.txt\n", restored + replaced)
+    assert project.read("a.txt") == LINES
+    assert project.command("redo").exit_code == 0
+    assert project.read("a.txt") == mine.replace("1\n", "my own\n")
+
+
+def test_what_appeared_while_a_build_ran_stays_and_is_named(project, change) -> None:
+    project.write({"build.sh": "echo built > made.txt\n"})
+    run = change("a.txt", build=True)
+    assert ended(project.command("undo")) == (
+        0,
+        "a.txt\n",
+        f"restored 1 file from before {run}\nleft, because no response wrote them: made.txt\n",
+    )
+    assert project.read("made.txt") == "built\n"
 
 
 @pytest.mark.slow
@@ -129,8 +206,6 @@ def test_one_file_is_taken_back_through_several_runs(project, change) -> None:
     assert (
         project.command("undo").stderr == "error: nothing to undo: no run has left changes here\n"
     )
-    project.write({"a.txt": "mine"})
-    assert "files were changed since" in project.command("undo").stderr
 
 
 def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:
@@ -145,6 +220,7 @@ def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:
     ):
         finished = project.command("undo", *words, "--json")
         undone = {"run": run, "runs": [run], "restored": restored, **NOTHING_KEPT}
+        undone["replaced"] = ["b.txt"] if "--force" in words else []
         assert (finished.document, finished.stderr) == (undone, "")
 
 

@@ -14,12 +14,11 @@ import pytest
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.move.apply import apply, replace
+from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.journal import Journal
 from code_commit_workspace.move.lock import ProjectLock
 from code_commit_workspace.move.recover import recover
 from code_commit_workspace.move.survey import Write
-from code_commit_workspace.records import Change
 
 HANDLES = Path("/proc/self/fd")
 
@@ -69,7 +68,7 @@ def left_in_journal(root: Path) -> list[str]:
 
 
 def run(tree: ProjectTree, root: Path, changes: dict[str, bytes | None], **more) -> None:
-    apply(tree, home(root), [Change(path, content) for path, content in changes.items()], **more)
+    replace(tree, home(root), [Write(path, content) for path, content in changes.items()], **more)
 
 
 def test_files_are_made_changed_and_removed(root, tree):
@@ -181,8 +180,6 @@ def test_the_other_name_of_a_hard_link_keeps_its_content(root, tree):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"a.txt": b"new", "link": b"x"},
-        {"a.txt": b"new", "link": None},
         {"a.txt": b"new", "linked/x": b"x"},
         {"a.txt": b"new", "linked/x": None},
         {"a.txt": b"new", "pipe": b"x"},
@@ -203,7 +200,6 @@ def test_what_is_in_the_way_is_refused_before_the_first_write(root, tree, tmp_pa
     outside.mkdir()
     (outside / "x").write_bytes(b"canary")
     plant(root, {"a.txt": b"old", "full/f": b"1", "file": b"2"})
-    (root / "link").symlink_to(outside / "x")
     (root / "linked").symlink_to(outside)
     os.mkfifo(root / "pipe")
     steps: list[str] = []
@@ -215,7 +211,7 @@ def test_what_is_in_the_way_is_refused_before_the_first_write(root, tree, tmp_pa
     assert (outside / "x").read_bytes() == b"canary"
 
 
-def test_links_are_made_replaced_and_removed_on_request_alone(root, tree, tmp_path):
+def test_links_are_made_replaced_and_removed_and_never_followed(root, tree, tmp_path):
     plant(root, {"to-link": b"1"})
     (root / "to-file").symlink_to("anywhere")
     (root / "to-folder").symlink_to(tmp_path)

@@ -12,9 +12,9 @@ import pytest
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move import disk
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.disk import flush_file_system
-from code_commit_workspace.records import Change
+from code_commit_workspace.move.survey import Write
 
 JOURNAL = "agent-config/.code-commit/journal"
 STAGING = f"{JOURNAL}/staging"
@@ -60,12 +60,12 @@ def recorder(tmp_path, monkeypatch):
     return recorder
 
 
-CHANGES = [Change("a.txt", b"new"), Change("gone/b.txt", None), Change("made/c.txt", b"new")]
+CHANGES = [Write("a.txt", b"new"), Write("gone/b.txt", None), Write("made/c.txt", b"new")]
 
 
 def test_each_step_waits_for_the_disk(recorder):
     with ProjectTree(recorder.root) as tree:
-        apply(tree, recorder.home, CHANGES, step=recorder.step)
+        replace(tree, recorder.home, CHANGES, step=recorder.step)
     staged = [f"{STAGING}/{name}" for name in ("new-0", "new-2", "old-0", "old-1", "plan")]
     assert [name for name, _ in groupby(recorder.seen, lambda each: each[0])] == [
         *(
@@ -99,9 +99,9 @@ def test_each_step_waits_for_the_disk(recorder):
 @pytest.mark.parametrize(("count", "at_once"), [(5, False), (6, True)])
 def test_many_files_are_flushed_at_once(recorder, count, at_once):
     # Of each file, its new content and the old one, and the plan.
-    changes = [Change(f"{number}/x", b"new") for number in range(count * 3)]
+    changes = [Write(f"{number}/x", b"new") for number in range(count * 3)]
     with ProjectTree(recorder.root) as tree:
-        apply(tree, recorder.home, changes, step=recorder.step)
+        replace(tree, recorder.home, changes, step=recorder.step)
     steps = recorder.after()
     assert (steps["write the plan"] == [f"*{STAGING}"]) == at_once
     assert (len(steps["flush"]) == 1) == at_once
@@ -115,7 +115,7 @@ def test_so_does_each_step_of_a_rollback(recorder):
         recorder.step(name)
 
     with ProjectTree(recorder.root) as tree, pytest.raises(NotReady, match="committed: no"):
-        apply(tree, recorder.home, CHANGES, step=fail)
+        replace(tree, recorder.home, CHANGES, step=fail)
     assert (recorder.root / "gone/b.txt").read_text() == "old"
     assert recorder.after() == {"flush": [".", "gone"], "close the journal": [JOURNAL]}
 

@@ -4,9 +4,9 @@ folder as they were.
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import os
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,10 +15,10 @@ import pytest
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move import parse_plan
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.plan import FileStep, Plan
 from code_commit_workspace.move.recover import recover
-from code_commit_workspace.records import Change
+from code_commit_workspace.move.survey import Write
 
 PLAN = Plan("0123456789abcdef", (FileStep("d/f", "linked", None),), gone=(), made=("d/made",))
 
@@ -40,10 +40,10 @@ def fail(number: int) -> OSError:
     return OSError(number, os.strerror(number))
 
 
-def refuse(root: Path, match: str, *changes: Change) -> None:
+def refuse(root: Path, match: str, *changes: Write) -> None:
     """Check that `changes` are an error, and that nothing of them stays."""
     with ProjectTree(root) as tree, pytest.raises(NotReady, match=match):
-        apply(tree, home(root), changes or (Change("d/f", b"new"),))
+        replace(tree, home(root), changes or (Write("d/f", b"new"),))
     assert [(path.name, path.read_bytes()) for path in (root / "d").iterdir()] == [("f", b"old")]
     assert [
         path.name for path in home(root).rglob("*") if path.name.startswith(("new-", "old-"))
@@ -58,7 +58,7 @@ def refuse(root: Path, match: str, *changes: Change) -> None:
     ],
 )
 def test_a_change_set_that_contradicts_itself(root, paths, said):
-    refuse(root, f"^{said}$", *(Change(path, b"new") for path in paths))
+    refuse(root, f"^{said}$", *(Write(path, b"new") for path in paths))
 
 
 def test_a_file_whose_writing_fails(root, monkeypatch):
@@ -105,13 +105,13 @@ def left_behind(root: Path, plan: Plan, old: bytes = b"older") -> None:
 
 
 def test_old_content_that_is_not_what_was_saved(root):
-    step = replace(
+    step = dataclasses.replace(
         PLAN.files[0],
         old="copied",
         old_mode=0o644,
         old_digest=f"file {sha256(b'older').hexdigest()}",
     )
-    left_behind(root, replace(PLAN, files=(step,)), old=b"evil")
+    left_behind(root, dataclasses.replace(PLAN, files=(step,)), old=b"evil")
     with (
         ProjectTree(root) as tree,
         pytest.raises(NotReady, match="the old content of d/f is damaged"),
@@ -155,7 +155,7 @@ def test_a_link_put_in_place_of_a_file_is_not_followed(root, tmp_path):
         links.append(outside.stat().st_nlink)
 
     with ProjectTree(root) as tree, pytest.raises(NotReady, match="d/f could not be written"):
-        apply(tree, home(root), [Change("d/f", b"new")], step=swap)
+        replace(tree, home(root), [Write("d/f", b"new")], step=swap)
     assert (set(links), outside.read_bytes(), (root / "d/f").readlink()) == (
         {1},
         b"canary",

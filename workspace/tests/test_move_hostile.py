@@ -3,6 +3,7 @@ folders.
 """
 
 import ctypes
+import dataclasses
 import hashlib
 import json
 import os
@@ -15,7 +16,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,10 +24,10 @@ from hypothesis import strategies as st
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.plan import FileStep, Plan
 from code_commit_workspace.move.recover import recover
-from code_commit_workspace.records import Change
+from code_commit_workspace.move.survey import Write
 
 # A server thread of another test may still exist; the child does not use it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
@@ -122,9 +122,13 @@ BAD_PATHS = [
 @pytest.mark.parametrize("field", ["linked", "copied", "absent", "gone", "made"])
 def test_a_journal_cannot_lead_out_of_the_project(root, path, field):
     if field in {"gone", "made"}:
-        plan = replace(PLAN, **{field: ((path, 0o777),) if field == "gone" else (path,)})
+        plan = dataclasses.replace(
+            PLAN, **{field: ((path, 0o777),) if field == "gone" else (path,)}
+        )
     else:
-        plan = replace(PLAN, files=(replace(PLAN.files[0], path=path, old=field), PLAN.files[1]))
+        plan = dataclasses.replace(
+            PLAN, files=(dataclasses.replace(PLAN.files[0], path=path, old=field), PLAN.files[1])
+        )
     left_behind(root, plan.encode(), lambda old: old.write_bytes(b"evil"))
     before = outside_of(root)
     with ProjectTree(root) as tree, pytest.raises(NotReady, match="cannot be used: "):
@@ -138,8 +142,9 @@ def test_a_journal_with_old_content_that_is_a_link_out_of_the_project(root):
     before = outside_of(root)
     left_behind(root, PLAN.encode(), lambda old: old.symlink_to(root.parent / "victim"))
     try_to_recover(root)
-    copied = replace(
-        PLAN, files=(replace(PLAN.files[0], old="copied", old_mode=0o777), PLAN.files[1])
+    copied = dataclasses.replace(
+        PLAN,
+        files=(dataclasses.replace(PLAN.files[0], old="copied", old_mode=0o777), PLAN.files[1]),
     )
     left_behind(root, copied.encode(), lambda old: os.link(root.parent / "victim", old))
     try_to_recover(root)
@@ -179,7 +184,7 @@ def test_a_damaged_journal_is_reported_and_changes_nothing(root, harm):
     with ProjectTree(root) as tree:
         for work in (
             lambda: recover(tree, home(root)),
-            lambda: apply(tree, home(root), [Change("a.txt", b"new")]),
+            lambda: replace(tree, home(root), [Write("a.txt", b"new")]),
         ):
             with pytest.raises(NotReady, match="cannot be used: ") as error:
                 work()
@@ -303,7 +308,7 @@ def test_links_swapped_in_all_the_time(root):
         ):
             number += 1
             try:
-                apply(tree, home(root), [Change(path, b"%d" % number) for path in files])
+                replace(tree, home(root), [Write(path, b"%d" % number) for path in files])
                 version = number
             except NotReady:
                 refused += 1
@@ -322,9 +327,9 @@ def test_links_swapped_in_all_the_time(root):
 INSIDE = """
 import os, pathlib, signal, sys
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.records import Change
+from code_commit_workspace.move.survey import Write
 from code_commit_workspace.move.recover import recover
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace.move.apply import replace
 CHANGES = {"a.txt": b"new", "d/b.txt": b"new", "d/gone.txt": None, "d/x/y.txt": b"new"}
 
 def change(root, at):
@@ -336,7 +341,7 @@ def change(root, at):
             os.kill(os.getpid(), signal.SIGKILL)
     with ProjectTree(root) as tree:
         home = root / "agent-config" / ".code-commit"
-        apply(tree, home, [Change(path, content) for path, content in CHANGES.items()], step=step)
+        replace(tree, home, [Write(path, content) for path, content in CHANGES.items()], step=step)
 
 for root in map(pathlib.Path, sys.argv[1:]):
     child = os.fork()
@@ -423,9 +428,9 @@ def test_a_folder_that_may_not_be_written_to(root):
     def work() -> None:
         with ProjectTree(root) as tree:
             with pytest.raises(NotReady, match=r"d/b\.txt could not be written: Permission denied"):
-                apply(tree, home(root), [Change("a.txt", b"new"), Change("d/b.txt", b"new")])
+                replace(tree, home(root), [Write("a.txt", b"new"), Write("d/b.txt", b"new")])
             with pytest.raises(NotReady, match=r"d/b\.txt could not be removed: Permission denied"):
-                apply(tree, home(root), [Change("a.txt", b"new"), Change("d/b.txt", None)])
+                replace(tree, home(root), [Write("a.txt", b"new"), Write("d/b.txt", None)])
 
     try:
         assert as_nobody(work) == 0

@@ -13,19 +13,19 @@ import pytest
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.journal import Journal
 from code_commit_workspace.move.recover import recover
-from code_commit_workspace.records import Change
+from code_commit_workspace.move.survey import Write
 
 # A server thread of another test may still exist; the child does not use it.
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 CHANGES = [
-    Change("a", b"new"),
-    Change("d/b", b"new"),
-    Change("gone", None),
-    Change("made/c", b"new"),
+    Write("a", b"new"),
+    Write("d/b", b"new"),
+    Write("gone", None),
+    Write("made/c", b"new"),
 ]
 
 
@@ -56,7 +56,7 @@ def cut_short(root: Path, *, copied: bool = False) -> Path:
         child = os.fork()
         if not child:
             with ProjectTree(root) as tree:
-                apply(
+                replace(
                     tree,
                     home(root),
                     CHANGES,
@@ -120,24 +120,18 @@ def test_what_another_program_wrote_stays_and_is_named(root, name, kind):
         (root / name).symlink_to("nowhere")
     made_again = (name, kind) == ("made/c", "folder")  # which a file was about to replace
     with ProjectTree(root) as tree:
-        if made_again:
-            recover(tree, home(root))
-        else:
-            with pytest.raises(NotReady) as caught:
-                recover(tree, home(root))
-            assert caught.value.message == (
-                f"an earlier change was interrupted, and these paths cannot be restored: {name} (it was changed since)"
-            )
-            assert caught.value.hint == (
-                "move away what is there now, create missing folders, then run again; all other files are restored"
-            )
-        unchanged = [path for path in ("a", "d/b", "gone") if path != name]
-        assert {(root / path).read_bytes() for path in unchanged} == {b"old"}
-        if not made_again:
-            (root / name).rename(root / "mine")
-            recover(tree, home(root))
-    assert {(root / path).read_bytes() for path in ("a", "d/b", "gone")} == {b"old"}
-    assert not (root / "made/c").is_file()
+        sentence = recover(tree, home(root))
+        assert recover(tree, home(root)) is None
+    named = "" if made_again else f", but for what was changed since: {name}"
+    assert sentence == (
+        f"an earlier run was interrupted while it changed 4 files: the project is restored{named}"
+    )
+    unchanged = [path for path in ("a", "d/b", "gone") if path != name]
+    assert {(root / path).read_bytes() for path in unchanged} == {b"old"}
+    there = root / name
+    assert (there.is_symlink(), there.is_dir()) == (kind == "link", kind == "folder")
+    assert kind != "file" or there.read_bytes() == b"mine"
+    assert list((home(root) / "journal").iterdir()) == []
 
 
 @pytest.mark.parametrize("target", ["nowhere", "../../../../outside", "../../../file"])

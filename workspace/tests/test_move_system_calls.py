@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.recover import recover
-from code_commit_workspace.records import Change
+from code_commit_workspace.move.survey import Write
 
 STRACE = shutil.which("strace")
 EVERY = 1 if os.environ.get("CODE_COMMIT_SYSTEM_CALLS") == "all" else 23
@@ -42,10 +42,10 @@ CHANGES = {
 PROGRAM = f"""
 import os, pathlib, sys
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.records import Change
+from code_commit_workspace.move.survey import Write
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.move.recover import recover
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace.move.apply import replace
 root, work = pathlib.Path(sys.argv[1]), sys.argv[2]
 with ProjectTree(root) as tree:
     home = root / "agent-config" / ".code-commit"
@@ -54,8 +54,8 @@ with ProjectTree(root) as tree:
         if work == "recover":
             recover(tree, home)
         else:
-            changes = [Change(path, content) for path, content in {CHANGES!r}.items()]
-            apply(tree, home, changes)
+            changes = [Write(path, content) for path, content in {CHANGES!r}.items()]
+            replace(tree, home, changes)
     except NotReady:
         sys.exit(3)
 """
@@ -125,7 +125,7 @@ def states(tmp_path_factory):
     root = made(tmp_path_factory.mktemp("states") / "project")
     old = picture(root)
     with ProjectTree(root) as tree:
-        apply(tree, home(root), [Change(path, content) for path, content in CHANGES.items()])
+        replace(tree, home(root), [Write(path, content) for path, content in CHANGES.items()])
     new = picture(root)
     assert old != new
     return old, new
@@ -152,8 +152,8 @@ def half_done(root: Path) -> Path:
     child = os.fork()
     if not child:
         with ProjectTree(made(root)) as tree:
-            changes = [Change(path, content) for path, content in CHANGES.items()]
-            apply(
+            changes = [Write(path, content) for path, content in CHANGES.items()]
+            replace(
                 tree,
                 home(root),
                 changes,

@@ -18,7 +18,7 @@ RAISING = frozenset(
     {"exists", "is_block_device", "is_char_device", "is_dir", "is_fifo", "is_file", "is_mount"}
 )
 RAISING_TOO = frozenset({"is_socket", "is_symlink"})
-PACKAGES = ("checkpoint", "git", "guard", "transaction")
+PACKAGES = ("git", "guard", "move", "store")
 MODULES = ("opening", "workspace", "files/project_tree", "files/small_file", "files/tree_removal")
 ASKING = {name: getattr(path_kinds, name) for name in path_kinds.__all__ if name != "kind_of"}
 

@@ -336,6 +336,8 @@ def test_what_a_person_writes_in_a_placed_test_is_named_and_comes_back(shop):
     shop.project.write({"build.sh": build})
     finished = shop.change(response({TESTS: WEAKER}))
     assert (finished.exit_code, shop.project.read(TESTS)) == (0, WEAKER)
-    assert f"it may be your work: {TESTS}; `code-commit redo` brings it back" in finished.stderr
+    assert (
+        f"moved back all the same: {TESTS}; `code-commit redo` brings that back" in finished.stderr
+    )
     assert shop.project.command("redo").exit_code == 0
     assert shop.project.read(TESTS) == mine

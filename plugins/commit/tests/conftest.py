@@ -32,9 +32,12 @@ class Change:
     project: Project
     plugins: Path
 
-    def __call__(self, answers: Sequence[str], *arguments: str, settings: str = "") -> Finished:
+    def __call__(
+        self, answers: Sequence[str], *arguments: str, settings: str = "", **environ: str
+    ) -> Finished:
         self.script(answers, settings)
-        return self.project.command(*arguments, plugins=[self.plugins], environ=NO_SANDBOX)
+        environ |= NO_SANDBOX
+        return self.project.command(*arguments, plugins=[self.plugins], environ=environ)
 
     def script(self, answers: Sequence[str], settings: str = "") -> None:
         model = '[providers]\ndefault_provider = "scripted.default"\n[providers.scripted.default]\n'

@@ -89,20 +89,25 @@ PROTECT = '[plugins.commit]\nchanged_since_rollup = "protect"\n'
 def test_protect_calls_the_model_and_overwrites_no_changed_file(project, answered):
     project.command("rollup")
     project.write({"b.py": "mine\n"})
-    finished = answered(project, CHANGE, settings=PROTECT)
-    assert (finished.exit_code, project.read("b.py")) == (5, "mine\n")
-    assert "b.py" in finished.stderr
+    finished = answered(project, CHANGE, CHANGE, settings=PROTECT)
+    assert finished.exit_code == 0, finished.stderr
+    assert "b.py: Somebody changed this file after the model saw it.\n" in finished.stderr
     assert "code-commit rollup" in finished.stderr
+    prompt = (project.run_folder / "2-repair-query.txt").read_text()
+    assert "The text of b.py, as it is now:\n\n--- b.py ---\nmine\n" in prompt
 
 
 def test_a_file_created_since_the_rollup_is_not_overwritten(project, answered):
     project.write({"left-out.txt": "known\n"})
     project.command("rollup", "--exclude", "left-out.txt")
     project.write({"newer.txt": "mine\n"})
-    finished = answered(project, "^^^newer.txt\ntheirs\n^^^end\n", settings=PROTECT)
+    arguments = ("--repairs", "0")
+    finished = answered(
+        project, "^^^newer.txt\ntheirs\n^^^end\n", settings=PROTECT, arguments=arguments
+    )
     assert (finished.exit_code, project.read("newer.txt")) == (5, "mine\n")
     assert "warning: new since the rollup: newer.txt; update the rollup" in finished.stderr
-    assert "the response was refused: newer.txt changed since the rollup\n" in finished.stderr
+    assert "newer.txt: Somebody changed this file after the model saw it.\n" in finished.stderr
     finished = answered(project, "^^^newer.txt\ntheirs\n^^^end\n", settings=STOP)
     assert (finished.exit_code, project.read("newer.txt")) == (3, "mine\n")
     assert "error: new since the rollup: newer.txt\n" in finished.stderr
@@ -130,9 +135,9 @@ def test_a_file_created_while_the_model_works_is_not_overwritten(
     plugins[:] = [
         install_plugin(tmp_path / "editing", "scripted", MEANWHILE.format({"newer.txt": "mine\n"}))
     ]
-    finished = answered(project, "^^^newer.txt\ntheirs\n^^^end\n")
+    finished = answered(project, "^^^newer.txt\ntheirs\n^^^end\n", arguments=("--repairs", "0"))
     assert (finished.exit_code, project.read("newer.txt")) == (5, "mine\n")
-    assert "newer.txt changed since the rollup" in finished.stderr
+    assert "newer.txt: " in finished.stderr
 
 
 MEANWHILE = """
@@ -160,9 +165,10 @@ def test_what_a_person_writes_before_a_red_build_is_not_overwritten_after_it(
     plugins[:] = [
         install_plugin(tmp_path / "editing", "scripted", MEANWHILE.format({"a/x.txt": "mine\n"}))
     ]
-    finished = answered(project, CHANGE, "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\ntheirs\n^^^end\n")
+    second = "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\ntheirs\n^^^end\n"
+    finished = answered(project, CHANGE, second, arguments=("--repairs", "1"))
     assert (finished.exit_code, project.read("a/x.txt")) == (1, "mine\n")
-    assert "the response was refused: a/x.txt changed since the rollup" in finished.stderr
+    assert "a/x.txt: Somebody changed this file after the model saw it.\n" in finished.stderr
 
 
 def test_protect_holds_after_a_red_build(project, answered):
@@ -170,7 +176,7 @@ def test_protect_holds_after_a_red_build(project, answered):
     project.command("rollup")
     project.write({"a/x.txt": "mine\n"})
     second = "^^^b.py\nprint(4)\n^^^end\n^^^a/x.txt\ntheirs\n^^^end\n"
-    finished = answered(project, CHANGE, second, settings=PROTECT)
+    finished = answered(project, CHANGE, second, settings=PROTECT, arguments=("--repairs", "1"))
     assert (finished.exit_code, project.read("a/x.txt")) == (1, "mine\n")
 
 

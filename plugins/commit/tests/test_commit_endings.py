@@ -128,63 +128,75 @@ BUILDS = {
     "always red": ("echo $(cat a.txt) made; echo more >> made.txt; exit 7\n", True),
     "red with the change": ("grep -q old a.txt || exit 7\n", False),
 }
+BASELINE = {"CODE_COMMIT_BUILD__BASELINE": "while-waiting"}
 
 
 @pytest.mark.parametrize(("build", "said"), BUILDS.values(), ids=list(BUILDS))
 def test_a_project_that_was_red_before_the_run_is_called_so(change, build, said):
+    """The first build of a checkout is awaited, so it is known here."""
     change.project.write({"build.sh": build})
-    finished = change([RED, block("n.txt", "n\n")], "--repairs", "1")
+    finished = change([RED, block("n.txt", "n\n")], "--repairs", "1", **BASELINE)
     assert finished.exit_code == 1
     assert (RED_BEFORE in finished.stderr) is said
+    assert (
+        "] the build is red before the run: it ended with exit code 7, see" in finished.stderr
+    ) is said
     assert "exit code 7 after 2 attempts" in finished.stderr
     assert (change.project.read("a.txt"), change.project.read("n.txt")) == ("bad\n", "n\n")
     if said:
-        assert "old made" in (change.project.run_folder / "2-untouched-build.txt").read_text()
-        assert change.project.read("made.txt") == "more\n" * 2
+        assert "old made" in (change.project.run_folder / "baseline-build.txt").read_text()
+        assert change.project.read("made.txt") == "more\n" * 3
     assert change.project.command("undo").exit_code == 0
-    assert change.project.git("status", "--porcelain", "a.txt", "n.txt", "made.txt") == ""
+    assert change.project.git("status", "--porcelain", "a.txt", "n.txt") == ""
 
 
 @pytest.mark.parametrize(
-    ("answers", "setting"), [([RED], "never"), (["no"], "after")], ids=["never", "nothing applied"]
+    ("arguments", "baseline"),
+    [(["--repairs", "0"], "never"), (["--dry-run"], "while-waiting")],
+    ids=["never", "dry run"],
 )
-def test_the_untouched_files_are_not_built_without_need(change, answers, setting):
+def test_the_untouched_files_are_not_built_without_need(change, arguments, baseline):
     change.project.write({"build.sh": "exit 7\n"})
-    finished = change(
-        answers, "--repairs", "0", settings=f'[plugins.commit]\nbuild_untouched = "{setting}"\n'
-    )
-    assert "untouched" not in finished.stderr
-    assert not (change.project.run_folder / "1-untouched-build.txt").exists()
+    finished = change([RED], *arguments, CODE_COMMIT_BUILD__BASELINE=baseline)
+    assert "red before" not in finished.stderr
+    assert not (change.project.run_folder / "baseline-build.txt").exists()
+
+
+def test_a_build_of_the_untouched_files_ends_when_the_answer_comes(change):
+    assert change([GREEN]).exit_code == 0, "a build has finished here"
+    change.project.write({"build.sh": "grep -q good a.txt || exec sleep 600\n", "a.txt": "old\n"})
+    finished = change([GREEN], **BASELINE)
+    assert finished.exit_code == 0, finished.stderr
+    log = (change.project.run_folder / "baseline-build.txt").read_text()
+    assert "exit code" not in log
+    assert "red before" not in finished.stderr
 
 
 def test_a_red_project_costs_nothing_where_it_is_built_first(change):
     change.project.write({"build.sh": "echo reason; echo more >> made.txt; exit 7\n"})
-    settings = '[plugins.commit]\nbuild_untouched = "before"\n'
-    finished = change([GREEN], settings=settings)
-    assert (finished.exit_code, change.prompts()) == (3, [])
+    finished = change([GREEN], CODE_COMMIT_BUILD__BASELINE="before")
+    assert (finished.exit_code, change.prompts()[1:]) == (3, [])
     assert (
         "error: the build is red before any change: build.sh ended with exit code 7\n"
         in finished.stderr
     )
-    assert "    reason\n" in finished.stderr
-    assert change.project.command("undo").stdout == "made.txt\n"
+    assert change.project.read("a.txt") == "old\n"
     change.project.write({"build.sh": "grep -q old a.txt\n"})
-    finished = change([RED], "--repairs", "0", settings=settings)
+    finished = change([RED], "--repairs", "0", CODE_COMMIT_BUILD__BASELINE="before")
     assert finished.exit_code == 1
-    assert "untouched" not in finished.stderr
+    assert "red before" not in finished.stderr
 
 
-def test_an_interrupted_build_of_the_untouched_files_puts_the_changes_back(change):
-    change.project.write({"build.sh": "grep -q old a.txt || exit 7; exec sleep 600\n"})
+def test_an_interrupted_build_of_the_untouched_files_leaves_them_alone(change):
+    change.project.write({"build.sh": "exec sleep 600\n"})
     change.script([RED])
     arguments = ("--json", "--quiet", "--repairs", "0")
-    with change.project.start(*arguments, plugins=[change.plugins]) as process:
+    with change.project.start(*arguments, plugins=[change.plugins], environ=BASELINE) as process:
         assert process.stdout is not None
-        assert any(b"untouched-build" in line for line in process.stdout)
+        assert any(b"baseline-build" in line for line in process.stdout)
         process.send_signal(signal.SIGINT)
-        stderr = process.communicate(timeout=60)[1]
-    assert (process.returncode, change.project.read("a.txt")) == (130, "bad\n")
-    assert "files stay changed:\n    a.txt +1 -1\n" in stderr.decode()
+        process.communicate(timeout=60)
+    assert (process.returncode, change.project.read("a.txt")) == (130, "old\n")
 
 
 def test_long_words_are_cut(change):
@@ -220,16 +232,6 @@ def test_the_last_lines_name_cost_and_log(change, answer, price):
     assert change.project.run_folder.name in name
     if importlib.util.find_spec("code_commit_report"):
         assert name.endswith("/report.html")
-
-
-def test_files_with_uncommitted_changes_are_named_at_the_start(change):
-    assert "not committed" not in change([GREEN]).stderr
-    change.project.write({"untracked.txt": "x\n", "HEAD": "a file\n"})
-    finished = change([block("a.txt", "good, too\n")])
-    line = "uncommitted changes: a.txt"
-    if importlib.util.find_spec("code_commit_history"):
-        line += "; `code-commit runs diff` will show only those of this run"
-    assert finished.stderr.splitlines()[1].endswith(f"] {line}")
 
 
 def test_restored_files_do_not_stay_changed(change):
@@ -271,7 +273,7 @@ def test_a_build_that_alters_its_own_checks_ends_the_run(change):
     finished = change([GREEN, GREEN], "--sandbox", "off")
     assert finished.exit_code == 1
     assert change.result()["tampered"] == ["build.sh"]
-    assert change.result()["changed"] == ["a.txt", "build.sh"]
+    assert change.result()["changed"] == ["a.txt"]
 
 
 @pytest.mark.parametrize(

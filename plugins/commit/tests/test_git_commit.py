@@ -430,7 +430,12 @@ def test_a_red_run_commits_nothing(change):
 def test_undo_after_a_commit_says_that_the_commit_stays(change):
     change([GOOD + block("new.txt", "x\n")], "--commit")
     commit_id = change.project.git("rev-parse", "--short=12", "HEAD").strip()
-    finished = change.project.command("undo")
+    run = change.project.run_folder.name
+    refused = change.project.command("undo")
+    assert (refused.exit_code, change.project.read("a.txt")) == (3, "good\n")
+    assert f"the changes of the latest run, {run}, are in the last commit\n" in refused.stderr
+    assert f"`code-commit undo {run}` takes them back in the files\n" in refused.stderr
+    finished = change.project.command("undo", run)
     assert (finished.exit_code, change.project.read("a.txt")) == (0, "old\n")
     assert (
         f"hint: the commit {commit_id} stays; `git add -A -- a.txt new.txt` and `git commit` revert"

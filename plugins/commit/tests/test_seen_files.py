@@ -68,7 +68,9 @@ def test_a_repair_may_name_again_what_an_earlier_attempt_did(
         settings = f'[plugins.commit]\nchanged_since_rollup = "{setting}"\n'
     named = "".join(write(path, "again\n") if again == "writes" else delete(path) for path in paths)
     # What a build wrote may be a person's: the text comes back once.
-    again_and_again = [named + GOOD] * (2 if earlier == "build writes" else 1)
+    is_changed = earlier == "build writes" or (earlier == "build removes" and again == "writes")
+    is_compared = setting != "ignore" or earlier == "build writes"
+    again_and_again = [named + GOOD] * (2 if is_changed and is_compared else 1)
     finished = answered(project, *replies, *again_and_again, settings=settings)
     assert finished.exit_code == 0, finished.stderr
     for path in paths:
@@ -234,9 +236,8 @@ def test_a_text_that_came_back_and_then_changed_is_not_overwritten(
     plugins[:] = [install_plugin(tmp_path / "editing", "scripted", EDITED)]
     response = GOOD + write("uv.lock")
     finished = answered(project, response, response)
-    assert (finished.exit_code, project.read("uv.lock")) == (5, "mine\n")
-    assert "uv.lock changed since the rollup" in finished.stderr
-    assert finished.stderr.count("The file changed after the model saw it.") == 1
+    assert (finished.exit_code, project.read("uv.lock")) == (4, "mine\n")
+    assert finished.stderr.count("Somebody changed this file after the model saw it.") == 1
 
 
 EDITED = """

@@ -88,17 +88,14 @@ def test_a_file_that_the_model_has_not_seen_comes_first(project, run):
     assert "nearest place" not in repair
 
 
-def test_a_file_that_changed_since_the_rollup_stays_as_it_is(project, run):
+def test_an_edit_that_fits_a_file_that_changed_since_the_rollup_is_applied(project, run):
     project.command("rollup")
     mine = FILES["big.txt"].replace("line 1\n", "mine\n")
     project.write({"big.txt": mine})
-    for reply in (BAD, BAD.replace("line 500", "lime 500")):
-        finished = run(
-            reply, settings='response_format = "edits"\nchanged_since_rollup = "protect"'
-        )
-        assert finished.exit_code == 5
-        assert "big.txt changed since the rollup" in finished.stderr
-    assert project.read("big.txt") == mine
+    settings = 'response_format = "edits"\nchanged_since_rollup = "protect"'
+    finished = run(BAD.replace("bad", "good"), settings=settings)
+    assert finished.exit_code == 0, finished.stderr
+    assert project.read("big.txt") == mine.replace("line 500\n", "good\n")
 
 
 def test_the_example_of_the_instructions_is_no_response(project, run):

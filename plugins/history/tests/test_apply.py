@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -87,43 +88,91 @@ def test_the_change_is_committed_on_request(dry):
     assert dry.project.git("status", "--porcelain", "a.txt", "new", "c.txt") == ""
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"a.txt": "mine\n"}, ["a.txt"]),
-        ({"a.txt": "old\nmore\n"}, ["a.txt"]),
-        ({"d.txt": "e\n"}, ["d.txt"]),  # no answer names it, but the model saw it
-        ({"a.txt": "", "d.txt": ""}, ["a.txt", "d.txt"]),
-        ({"a.txt": None}, ["a.txt"]),
-        ({"new/b.txt": "a person's\n"}, ["new/b.txt"]),  # it would be lost
-    ],
-)
-def test_files_that_changed_are_named_and_nothing_is_touched(dry, changes, named):
-    for path, content in changes.items():
-        dry.project.write({path: content or ""})
-        if content is None:
-            (dry.project.root / path).unlink()
-    before = files(dry.project)
+OVERLAPS = [
+    ({"a.txt": "mine\n"}, "a.txt"),
+    ({"a.txt": "old\nmore\n"}, "a.txt"),
+    ({"a.txt": "", "c.txt": "d"}, "a.txt, c.txt"),
+    ({"a.txt": None}, "a.txt"),
+    ({"new/b.txt": "a person's\n"}, "new/b.txt"),  # it would be lost
+]
+
+
+@pytest.mark.parametrize(("changes", "named"), OVERLAPS)
+def test_files_with_overlapping_changes_are_named_and_nothing_is_touched(dry, changes, named):
+    before = changed(dry.project, changes)
     finished = dry.command("apply", "latest")
     assert finished.exit_code == 3
-    assert (
-        f"error: changed after the model saw them in {dry.dry_run}: {', '.join(named)}\n"
-        in finished.stderr
-    )
+    assert f"error: changed by somebody else at the same places: {named}\n" in finished.stderr
+    assert "hint: move these changes away, then run it again" in finished.stderr
+    assert files(dry.project) == before
+
+
+@pytest.mark.parametrize(("changes", "named"), OVERLAPS)
+def test_without_its_log_no_changed_file_of_an_answer_is_touched(dry, changes, named):
+    before = changed(dry.project, changes)
+    forget_logs(dry.project)
+    finished = dry.command("apply", "latest")
+    assert finished.exit_code == 3
+    assert f"error: changed after the model saw them in {dry.dry_run}: {named}\n" in finished.stderr
     assert files(dry.project) == before
     assert dry.project.run_folder.name == dry.dry_run
 
 
+def changed(project, changes):
+    """Change the files, and return what is there then."""
+    for path, content in changes.items():
+        project.write({path: content or ""})
+        if content is None:
+            (project.root / path).unlink()
+    return files(project)
+
+
 def files(project):
-    found = (
-        path for path in project.root.rglob("*") if path.is_file() and ".git" not in path.parts
-    )
-    return {path: path.read_bytes() for path in found if "agent-config" not in path.parts}
+    found = (path for path in project.root.rglob("*") if path.is_file())
+    hidden = {".git", "agent-config", "logs"}
+    return {path: path.read_bytes() for path in found if hidden.isdisjoint(path.parts)}
 
 
-def test_a_new_file_elsewhere_does_not_matter(dry):
-    dry.project.write({"mine.txt": "mine\n"})
-    assert dry.command("apply", "latest").exit_code == 0
+def forget_logs(project):
+    shutil.rmtree(project.root / "agent-config/.code-commit/runs")
+
+
+@pytest.mark.parametrize("has_log", [True, False])
+def test_changes_elsewhere_do_not_matter(dry, has_log):
+    if not has_log:
+        forget_logs(dry.project)
+    dry.project.write({"mine.txt": "mine\n", "d.txt": "e\n"})
+    finished = dry.command("apply", "latest")
+    assert (finished.exit_code, dry.project.read("d.txt")) == (0, "e\n"), finished.stderr
+
+
+LINES = "".join(f"{number}\n" for number in range(9))
+
+
+def test_changes_of_a_person_in_the_same_files_stay(runs):
+    """Through all answers of the run, also if the run itself has merged."""
+    runs.project.write({"a.txt": LINES, "build.sh": "grep -q good a.txt\n"})
+    assert runs.command("rollup").exit_code == 0
+    bad, good = LINES.replace("1\n", "bad\n"), LINES.replace("1\n", "good\n")
+    replies = runs.replaced("a.txt", bad), runs.replaced("a.txt", good)
+    _, name = runs.run(*replies)
+    assert runs.command("undo").exit_code == 0
+    runs.project.write({"a.txt": LINES.replace("7\n", "mine\n")})
+    finished = runs.command("apply", name)
+    assert finished.exit_code == 0, finished.stderr
+    both = good.replace("7\n", "mine\n")
+    assert runs.project.read("a.txt") == both
+    assert finished.stderr.count("merged with your changes: a.txt\n") == 2
+    again = runs.project.run_folder.name
+    diff = runs.command("runs", "diff", again).stdout.splitlines()
+    assert {line for line in diff if line.startswith(("-1", "+"))} == {"+++ b/a.txt", "-1", "+good"}
+    assert runs.command("undo").exit_code == 0
+    assert runs.project.read("a.txt") == LINES.replace("7\n", "mine\n")
+    finished = runs.command("apply", again)
+    assert (finished.exit_code, runs.project.read("a.txt")) == (0, both), finished.stderr
+    runs.project.write({"a.txt": LINES.replace("1\n", "mine\n")})
+    assert runs.command("apply", again).exit_code == 3
+    assert runs.project.read("a.txt") == LINES.replace("1\n", "mine\n")
 
 
 def test_code_in_another_form_counts_for_the_files_of_the_answer(runs):
@@ -135,6 +184,7 @@ def test_code_in_another_form_counts_for_the_files_of_the_answer(runs):
     (runs.project.root / "new/b.txt").unlink()
     runs.run(GOOD, arguments=["--dry-run"])
     runs.project.write({"a.txt": "mine\n"})
+    forget_logs(runs.project)
     finished = runs.command("apply", "latest")
     assert (finished.exit_code, ": a.txt\n" in finished.stderr) == (3, True)
 
@@ -220,6 +270,7 @@ def test_only_a_run_with_an_answer_can_be_applied(runs):
 
 @pytest.mark.parametrize("name", ["input-query.txt", "input-codeRollup.txt"])
 def test_a_run_folder_without_its_inputs_is_named(dry, name):
+    forget_logs(dry.project)
     (dry.project.run_folder / name).unlink()
     finished = dry.command("apply", "latest")
     assert (finished.exit_code, f"{dry.dry_run} lacks a file" in finished.stderr) == (3, True)

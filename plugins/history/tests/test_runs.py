@@ -24,7 +24,7 @@ from code_commit_history.past_runs import read_run
 from code_commit_history.runs.pruning import prune
 from code_commit_history.runs.selection import date
 from code_commit_history.story import Applied
-from code_commit_workspace import Workspace
+from code_commit_workspace import Entry, Workspace
 
 KEY = "sk-canary-0123456789-key7Q"
 
@@ -33,7 +33,7 @@ KEY = "sk-canary-0123456789-key7Q"
 
 def test_a_project_without_runs_has_an_empty_list(runs):
     assert runs.command("runs").exit_code == 0
-    nothing = {"logs": 0, "checkpoints": 0}
+    nothing = {"logs": 0, "store": 0}
     assert runs.command("runs", "--json").document == {"runs": [], "bytes": nothing}
 
 
@@ -233,7 +233,7 @@ def test_an_unknown_action_is_a_usage_error(runs):
 def test_diff_prints_the_changes_of_a_run_or_an_attempt(past_runs):
     whole = past_runs.command("runs", "diff", past_runs.repaired).stdout
     assert "-old\n+good\n" in whole
-    assert "+built\n+built\n" in whole
+    assert "built" not in whole, "only the build wrote it"
     assert "+bad" in past_runs.command("runs", "diff", past_runs.repaired, "--attempt", "1").stdout
     third = past_runs.command(
         "runs", "diff", past_runs.repaired, "--attempt", "3", "--json"
@@ -248,7 +248,7 @@ def test_diff_prints_the_changes_of_a_run_or_an_attempt(past_runs):
 def test_a_run_that_wrote_nothing_has_no_diff(past_runs):
     finished = past_runs.command("runs", "diff", past_runs.failed)
     assert finished.exit_code == 3
-    assert f"error: {past_runs.failed} has no checkpoint\nhint: it wrote nothing" in finished.stderr
+    assert f"error: {past_runs.failed} has no changes\nhint: it wrote nothing" in finished.stderr
 
 
 def test_a_patch_is_applied_by_git(past_runs):
@@ -278,19 +278,22 @@ def test_a_diff_contains_no_key(runs):
 
 
 def test_steps_that_do_not_match_the_events_are_numbered():
-    taken = [("start", "a"), ("applied-1", "b"), ("built-2", "c"), ("applied-3", "d"), ("end", "e")]
-    lone = Applied(attempt=7, call=1, written=("x",), deleted=(), seq=4)
-    assert [(step.number, step.old, step.new) for step in steps_of(taken, [lone])] == [
-        (1, "a", "b"),
-        (2, "c", "d"),
-    ]
-    assert [step.number for step in steps_of(taken[:2], [lone])] == [7]
+    first, second = (Entry("response", 0, paths={path: None}) for path in "xy")
+    log = SimpleNamespace(of_run=[Entry("start", 0), first, Entry("process", 0), second])
+    equal, real = (
+        Applied(attempt=attempt, call=1, written=(path,), deleted=(), seq=attempt)
+        for attempt, path in ((7, "x"), (8, "y"))
+    )
+    for applied, numbers in (([equal, real], [7, 8]), ([equal], [7, 2]), ([real], [1, 2])):
+        assert [step.number for step in steps_of(log, applied)] == numbers
+    log.of_run[1:2] = []
+    assert [step.number for step in steps_of(log, [equal, real])] == [8], "one wrote nothing new"
 
 
 # --- prune ---
 
 
-def test_prune_keeps_the_newest_runs_and_deletes_the_other_checkpoints(runs):
+def test_prune_keeps_the_newest_runs_and_deletes_the_other_logs(runs):
     (runs.project.root / "agent-config/codeRollup.txt").unlink()
     flags = ("--query", "Change it.")
     answers = [runs.replaced("a.txt", f"good {number}\n") for number in (1, 2, 3)]
@@ -300,9 +303,7 @@ def test_prune_keeps_the_newest_runs_and_deletes_the_other_checkpoints(runs):
     assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == names[2:]
     assert runs.command("undo").exit_code == 0
     assert runs.project.read("a.txt") == "good 2\n"
-    private = str(runs.project.root / "agent-config/.code-commit/checkpoint.git")
-    refs = runs.project.git("--git-dir", private, "for-each-ref", "--format=%(refname)").split()
-    assert {ref.split("/")[2] for ref in refs} == set(names[2:])
+    assert logs_of(runs.project.root) == names[2:]
 
 
 def stored(project):
@@ -347,15 +348,13 @@ def test_prune_frees_what_no_run_that_is_left_needs(runs):
     assert page.exists()
 
 
-@pytest.mark.parametrize("named", ["run", "checkpoint"])
+@pytest.mark.parametrize("named", ["run", "moment"])
 def test_prune_keeps_a_run_that_a_workflow_continues(runs, named):
     (runs.project.root / "agent-config/codeRollup.txt").unlink()
     flags = ("--query", "Change it.")
     answers = [runs.replaced("a.txt", f"good {number}\n") for number in (1, 2)]
     names = [runs.run(answer, arguments=flags)[1] for answer in answers]
-    with workspace_of(runs.project.root) as workspace:
-        commit = workspace.checkpoints.of_run(names[0])[0][1]
-    state = {"run": names[0]} if named == "run" else {"checkpoints": [commit]}
+    state = {"run": names[0]} if named == "run" else {"moments": [f"{names[0]}:3"]}
     runs.project.write({"agent-config/.code-commit/state/planner/chat.json": json.dumps(state)})
     document = runs.command("runs", "prune", "--keep", "0", "--json").document
     assert (document["pruned"], document["kept"]) == (names[1:], names[:1])
@@ -370,16 +369,19 @@ def test_retention_deletes_old_runs_at_the_end_of_a_run(runs, limit):
         runs.run(runs.replaced("a.txt", f"good {number}\n"), arguments=flags)[1]
         for number in (1, 2)
     ]
-    with workspace_of(runs.project.root) as workspace:
-        assert workspace.checkpoints.runs() == names
+    assert logs_of(runs.project.root) == names
     runs.project.write({"agent-config/config.toml": f"retention = {{ {limit} }}\n"})
     finished, latest = runs.run(runs.replaced("a.txt", "good 3\n"), arguments=flags)
     assert finished.exit_code == 0
     assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == [latest]
-    with workspace_of(runs.project.root) as workspace:
-        assert workspace.checkpoints.runs() == [latest]
+    assert logs_of(runs.project.root) == [latest]
     assert runs.command("undo").exit_code == 0
     assert runs.project.read("a.txt") == "good 2\n"
+
+
+def logs_of(root):
+    with workspace_of(root) as workspace:
+        return workspace.store.logs.names()
 
 
 def workspace_of(root):

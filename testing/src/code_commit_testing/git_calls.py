@@ -15,7 +15,7 @@ from code_commit_workspace.git.process import command_of
 
 def look(event, given):
     if event == "subprocess.Popen" and str(given[0]).endswith("/git"):
-        for_sinks = {"--src-prefix=", "diff-tree"} & set(given[1])
+        for_sinks = {"--src-prefix="} & set(given[1])
         with open(LOG, "a") as file:
             print("" if for_sinks else command_of(given[1][1:]), file=file)
 

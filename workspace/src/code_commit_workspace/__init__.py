@@ -14,6 +14,7 @@ import importlib
 # checkers.
 _PUBLIC = {
     "move.moving": ("Moved",),
+    "store.log": ("Entry", "RunLog"),
     "store.run_changes": ("RunChanges",),
     "store.store": ("Store",),
     "store.undo": ("Undone",),

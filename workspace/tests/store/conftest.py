@@ -1,4 +1,4 @@
-"""A project with a real git, and its checkpoints."""
+"""A project with a real git, opened as a workspace."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.git import Git
-from code_commit_workspace.store import Checkpoints
+from code_commit_workspace import SandboxSettings, Workspace
 
 
 @pytest.fixture(autouse=True)
@@ -56,14 +54,22 @@ def root(tmp_path: Path, git_init: Callable[[Path], Path]) -> Path:
 
 
 @pytest.fixture
-def of() -> Callable[[ProjectTree], Checkpoints]:
-    """Return the checkpoints of a tree."""
-    return lambda tree: Checkpoints(
-        tree, Git(tree.root), tree.root / "agent-config" / ".code-commit"
-    )
+def opened() -> Callable[..., Workspace]:
+    """Open a project for writing."""
+
+    def open_project(root: Path, **options: object) -> Workspace:
+        return Workspace.open(
+            root,
+            writes=True,
+            private_folder="agent-config",
+            sandbox=SandboxSettings(mode="off"),
+            **options,  # type: ignore[arg-type]
+        )
+
+    return open_project
 
 
 @pytest.fixture
-def checkpoints(root: Path, of: Callable[[ProjectTree], Checkpoints]) -> Iterator[Checkpoints]:
-    with ProjectTree(root) as tree:
-        yield of(tree)
+def workspace(root: Path, opened: Callable[..., Workspace]) -> Iterator[Workspace]:
+    with opened(root) as workspace:
+        yield workspace

@@ -78,6 +78,7 @@ def plan_run(
         stdout_taken=invocation.as_json or mute,
         shows=_shown(invocation, mute=mute),
         diff_lines=_diff_lines(invocation, settings, mute=mute),
+        shown=invocation.shown,
     )
     return _with_chosen_model(plan, registry)
 

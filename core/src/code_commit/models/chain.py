@@ -46,15 +46,14 @@ from code_commit_workspace import STOP, Redactor, Scope
 class Models:
     """Makes the models of workflows.
 
-    `layers` are those of plugins, each with its distribution, the outermost first. Calls end with
-    `scope`. `watched` is whether a person sees the replies arrive.
+    `layers` are those of plugins, each with its distribution, the outermost first. `watched` is
+    whether a person sees the replies arrive.
     """
 
     services: Services
     log: CallLog
     layers: Sequence[tuple[str, ModelLayer]]
     budget: Budget | None
-    scope: Scope
     watched: bool = False
     windows: Windows = field(init=False)
 
@@ -135,9 +134,9 @@ class Models:
         with scope.child(woken.set):
             woken.wait(seconds)
         STOP.check()
-        if scope is not self.scope and scope.is_over:
+        if scope is not self.services.scope and scope.is_over:
             raise Interrupted("cancelled")
-        if self.scope.is_over:
+        if self.services.scope.is_over:
             raise Interrupted("the run ended before the call did")
 
 
@@ -179,7 +178,7 @@ class ChainedModel:
         size = PromptSize.of(request, parts)
         self.require_fit(size)
         number = self.models.log.next_number()
-        scope = self.models.scope
+        scope = self.models.services.scope
         return self.complete_call(request, number, size, label=label, watch=watch, scope=scope)
 
     def complete_call(
@@ -246,7 +245,7 @@ class ChainedModel:
         """Make the last of `calls`, in place of the one before it."""
         services = self.models.services
         call = self._call(request, label, calls[-1], scope)
-        with self.models.scope.child():  # also of a call that nobody waits for: it is logged
+        with services.scope.child():  # the run waits for the end of what is logged
             received = self.chain(
                 call,
                 watch=watch if services.settings.stop_early else None,
@@ -271,7 +270,7 @@ class ChainedModel:
     def count_tokens(self, request: Request) -> int | None:
         """Ask the service for the tokens of a request. Implements `Model.count_tokens`."""
         _require_request(request)
-        call = self._call(request, "", 0, self.models.scope)
+        call = self._call(request, "", 0, self.models.services.scope)
         return count_tokens(call, service=self.service)
 
     def _call(self, request: Request, label: str, number: int, scope: Scope) -> ModelCall:

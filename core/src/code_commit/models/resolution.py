@@ -25,7 +25,7 @@ from code_commit.plugin_api.running_code import running
 from code_commit.plugin_api.sync_result import require_sync
 from code_commit.plugins import first_party
 from code_commit.plugins.registry import Registry
-from code_commit_workspace import Redactor
+from code_commit_workspace import Redactor, Scope
 from code_commit_workspace.words import describe
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def find_model(name: str, registry: Registry, configs: Mapping[str, Any]) -> Res
 
 @dataclass(slots=True)
 class Services:
-    """The services of a run. Each is connected once."""
+    """The services of a run. Each is connected once, and ends with `scope`."""
 
     registry: Registry
     settings: Settings
@@ -192,6 +192,7 @@ class Services:
     redactor: Redactor
     environ: Mapping[str, str]
     root: Path
+    scope: Scope = field(default_factory=Scope)
     _connected: dict[str, Service] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -214,7 +215,9 @@ class Services:
     def _service_of(self, choice: ModelChoice, resolved: ResolvedModel) -> Service:
         with self._lock:
             if choice.name not in self._connected:
-                self._connected[choice.name] = self.connected(resolved)
+                service = self.connected(resolved)
+                self.scope.on_end(service.provider.close)
+                self._connected[choice.name] = service
             return self._connected[choice.name]
 
     def _fallback(
@@ -247,14 +250,6 @@ class Services:
         service = self._without_address(resolved, table)
         if hasattr(service.provider, "encode"):
             address_of(resolved.provider, resolved.config, table, self.environ)
-
-    def close(self) -> None:
-        """End running calls. Any thread may call this."""
-        with self._lock:
-            services = tuple(self._connected.values())
-        for service in services:
-            with suppress(Exception):  # an error of one service must not keep the others open
-                service.provider.close()
 
     def connected(self, resolved: ResolvedModel) -> Service:
         """Return a new service for a model. Raises as `of`."""

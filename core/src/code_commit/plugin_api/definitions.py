@@ -197,7 +197,9 @@ class Invocation:
     """A parsed command line that starts a workflow. `argv` is the command line itself.
 
     `flags` maps the workflow's own flags by field name; `settings` maps the flags of every workflow
-    by the setting that they override.
+    by the setting that they override. `shown` is for recorded answers: the files as the model saw
+    them, in turn for each answer that changes a file, in place of what the workflow tells
+    `Run.apply`. A change of a person that overlaps then ends the run.
     """
 
     workflow: WorkflowDefinition
@@ -207,3 +209,4 @@ class Invocation:
     as_json: bool = False
     quiet: bool = False
     debug: bool = False
+    shown: Mapping[str, Sequence[bytes | None]] = field(default_factory=dict, repr=False)

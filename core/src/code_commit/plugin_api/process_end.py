@@ -18,7 +18,7 @@ def is_build(argv: Any) -> bool:
 
 def is_baseline(data: Mapping[str, Any]) -> bool:
     """Return whether an event of a process with `data` is about the build of untouched files."""
-    return str(data.get("log")).startswith("baseline-build")
+    return str(data.get("log")).rpartition("/")[2].startswith("baseline-build")
 
 
 def process_passed(data: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,6 +53,8 @@ class RunPlan:
     stdout_taken: bool = False  # by the events, or by the command that starts the run
     shows: frozenset[str] = frozenset()  # the host's sinks to add: "progress", "json"
     diff_lines: int = 0  # of the diff to show at the end
+    # For recorded answers; see `Invocation`.
+    shown: Mapping[str, Sequence[bytes | None]] = field(default_factory=dict, repr=False)
     # For results only.
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)
 
@@ -167,10 +169,8 @@ def assemble_run(
         CallLog(log, numbered=workflow.numbered),
         layers,
         budget=budget,
-        scope=workspace.scope,
         watched=plan.shows == {"progress"} and bool(sys.stderr and sys.stderr.isatty()),
     )
-    workspace.scope.on_end(services.close)
     # The layers of a plugin may ask for other models.
     others = {"models": lambda plugin: partial(models.other, plugin.distribution)}
     layers += _by_distribution(_collect_guards(plugin_host, _LAYERS, {**arguments, **others}))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from code_commit.log.run_log import RunLog
 from code_commit.plugin_api.event import ChangesUndone
@@ -43,6 +43,7 @@ class Changes:
         self._workspace = workspace
         self._log = log
         self._expects_more = False  # changes of a process or of git
+        self._latest_diffs: tuple[Mapping[str, Any], Sequence[FileDiff]] = ({}, ())
 
     @cached_property
     def files(self) -> RunChanges:
@@ -86,7 +87,7 @@ class Changes:
         """Remember how the build of the present files ended, which the last look has."""
         if build.tampered or build.exit_code is None:
             return
-        self._workspace.store.note_build(self.files.latest, passed=build.passed)
+        self._workspace.store.builds.add(self.files.latest.tree, passed=build.passed)
 
     @contextmanager
     def trial(self, show: Mapping[str, bytes | None]) -> Iterator[Trial]:
@@ -94,7 +95,11 @@ class Changes:
         shown = [Change(path, content) for path, content in show.items()]
         with self.files.trial(shown) as trial:
             yield trial
-        if not (trial.is_kept or show):
+        if trial.is_kept:
+            return
+        if show:
+            self._warn_of_replaced(trial.moved)
+        else:
             self._report(trial.moved, "trial")
 
     @contextmanager
@@ -110,7 +115,7 @@ class Changes:
             yield changed
         finally:
             with STOP.hold():
-                changed += sorted(self.files.back("undo", since=since, but=paths).differences)
+                changed += sorted(self.files.back("restore", since=since, but=paths).differences)
         if changed:
             reason = (
                 f"the command may write only {', '.join(paths)}; "
@@ -122,18 +127,25 @@ class Changes:
         """Move back what the run wrote; return whether it wrote anything."""
         if not self.has_begun:
             return False
-        moved = self.files.back("undo")
+        moved = self.files.back("restore")
         self._report(moved, reason)
+        if left := self.files.left():
+            paths = join_paths(left, _NAMED)
+            self._log.add_warning(f"left, because no response wrote them: {paths}")
         return bool(moved.differences)
 
     def _report(self, moved: Moved, reason: str) -> None:
         paths = tuple(sorted(moved.differences))
         replaced = tuple(sorted(moved.replaced))
         self._log.emit(ChangesUndone(paths, reason, replaced=replaced))
-        if replaced:
+        self._warn_of_replaced(moved)
+
+    def _warn_of_replaced(self, moved: Moved) -> None:
+        if moved.replaced:
+            paths = join_paths(sorted(moved.replaced), _NAMED)
             self._log.add_warning(
-                "also changed by somebody else, and moved back all the same: "
-                f"{join_paths(replaced, _NAMED)}; `code-commit redo` brings that back"
+                f"also changed by somebody else, and moved back all the same: {paths}; "
+                "`code-commit redo` brings that back"
             )
 
     def paths(self) -> tuple[str, ...]:
@@ -148,8 +160,7 @@ class Changes:
 
     def latest_diff(self) -> str:
         """Return the diff of the latest response, empty if it is too large."""
-        paths = self.files.log.entries[-1].paths
-        return _joined(self._workspace.store.diffs(paths, most=LARGEST_DIFF))
+        return _joined(self._diffs_of(self.files.log.entries[-1].paths))
 
     def diff(self) -> str:
         """Return the diff of the whole run, empty if it is too large."""
@@ -158,7 +169,13 @@ class Changes:
     def _diffs(self) -> Sequence[FileDiff]:
         if not self.has_begun:
             return ()
-        return self._workspace.store.diffs(self.files.net(), most=LARGEST_DIFF)
+        return self._diffs_of(self.files.net())
+
+    def _diffs_of(self, changes: Mapping[str, Any]) -> Sequence[FileDiff]:
+        if changes != self._latest_diffs[0]:
+            diffs = self._workspace.store.diffs(changes, most=LARGEST_DIFF)
+            self._latest_diffs = (dict(changes), diffs)
+        return self._latest_diffs[1]
 
     def originals(self, paths: Collection[str]) -> Mapping[str, bytes | None]:
         """Return the content of each of `paths` before the run, None where there was no file."""

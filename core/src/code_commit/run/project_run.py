@@ -35,6 +35,7 @@ from code_commit_workspace import (
     STOP,
     Change,
     ChangeSetRefused,
+    Conflict,
     PathRule,
     ProcessResult,
     Refusal,
@@ -98,6 +99,7 @@ class ProjectRun:
         self.span = self.log.span
         self.redacted = self.log.redactor.text
         self.changes = Changes(self.workspace, self.log)
+        self._recorded = dict(self.plan.shown)
         self._baseline = Baseline(self)
 
     def after(self, plugin: Plugin) -> ProjectRun:
@@ -151,7 +153,7 @@ class ProjectRun:
     @contextmanager
     def calls_at_once(self) -> Iterator[ConcurrentCalls]:
         """Make several calls at once; cancel those under way at the end of the block."""
-        with self.models.scope.child() as scope:
+        with self.workspace.scope.child() as scope:
             yield ConcurrentCalls(self.log, scope)
 
     def settings_of(self, plugin: str) -> Any:
@@ -176,15 +178,26 @@ class ProjectRun:
         Raises:
             ResponseRefused: a path is not allowed.
             Conflict: a person changed a file at the same places.
-            NotReady: a write failed; the tree is as it was.
+            NotReady: a write failed; or a person changed a file that a recorded answer is about.
+                The tree is as it was.
         """
         self._require_writes()
         files = self.changes.files
+        recorded = {path: versions[0] for path, versions in self._recorded.items()}
+        bases = {**(shown or {}), **recorded}
         with files.lock, STOP.hold():
             try:
-                moved = self.workspace.apply(changes, self.rules, run=files, shown=shown)
+                moved = self.workspace.apply(changes, self.rules, run=files, shown=bases)
             except ChangeSetRefused as error:
                 raise ResponseRefused(error.message) from error
+            except Conflict as conflict:
+                if not recorded:
+                    raise
+                hint = "move these changes away, then run it again; or start a new run"
+                raise NotReady(conflict.message, hint=hint) from conflict
+            for path in moved.differences:
+                if len(self._recorded.get(path, ())) > 1:
+                    self._recorded[path] = self._recorded[path][1:]
             return self._report_applied(changes, moved)
 
     def build(

@@ -102,6 +102,7 @@ def run_session(plan: RunPlan, registry: Registry) -> RunEnding:
             redactor=workspace.redactor,
             environ=plan.environ,
             root=plan.root,
+            scope=workspace.scope,
         )
         # Before the run folder exists: `replay/latest` must not be this run.
         tokens = [services.of(*model)[0].token for model in models]
@@ -403,15 +404,14 @@ def _clean_up(run: ProjectRun, state: _RunState, stack: ExitStack) -> Iterator[N
     signal ends a step: the workflow has decided.
     """
     state.run = run
-    workspace = run.workspace
     interactive = run.plan.workflow.interactive
     with state.keep_error():
         yield
     stack.enter_context(STOP.hold())
     with state.keep_error():
-        workspace.scope.end()
+        run.workspace.scope.end()
         # Other threads log the ends of their calls and processes.
-        workspace.scope.wait_until_over(_LATE_SECONDS)
+        run.workspace.scope.wait_until_over(_LATE_SECONDS)
     with state.keep_error():
         # An interactive run keeps its files: the user may continue it later.
         if run.plan.settings.on_failure == "restore" and not interactive and not state.reached:

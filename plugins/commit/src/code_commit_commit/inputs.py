@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from code_commit.plugin_api import (
     query_of_flags,
     read_text,
 )
+from code_commit_commit.build_scripts.part import UNKNOWN
 from code_commit_commit.current_code import (
     CODEBASE,
     CurrentCode,
@@ -53,6 +53,7 @@ def read_query(run: Run) -> str:
         UsageError: it is the name of a file.
     """
     require_build(run)
+    _require_commands(run.tree)
     query = _query(run)
     if not query.strip():
         raise NotReady("the query is empty", hint="describe the change")
@@ -180,23 +181,6 @@ def _query(run: Run) -> str:
     return query
 
 
-def warn_of_uncommitted_changes(run: Run) -> None:
-    """Report files that differ from the last commit.
-
-    `git diff` will mix these changes with those of the run.
-    """
-    if run.options.dry_run:
-        return
-    options = ("--name-only", "-z", "--relative", "--no-renames", "--ignore-submodules=all")
-    # Without a commit, nothing is listed.
-    listed = run.git("diff", *options, "HEAD", "--", check=False)
-    if paths := [os.fsdecode(path) for path in listed.split(b"\0") if path]:
-        text = f"uncommitted changes: {join_paths(paths)}"
-        if "runs" in run.commands:
-            text += "; `code-commit runs diff` will show only those of this run"
-        run.emit(MessageLogged(text))
-
-
 def require_build(project: Run | Workspace) -> tuple[str, ...]:
     """Check that `build.sh` can run, and return its command line.
 
@@ -211,6 +195,20 @@ def require_build(project: Run | Workspace) -> tuple[str, ...]:
             "and its tests pass",
         )
     return project.build_command()
+
+
+def _require_commands(tree: Tree) -> None:
+    """Check that `build.sh` is not the script for projects that `init` knows nothing of.
+
+    Raises:
+        NotReady: it is, so that every change would fail.
+    """
+    if (tree.read("build.sh") or b"").endswith(UNKNOWN.encode()):
+        raise NotReady(
+            "build.sh builds and tests nothing: it is what `code-commit init` writes for a project "
+            "that it knows nothing of",
+            hint="add the commands that build and test this project to build.sh",
+        )
 
 
 def _is_missing(tree: Tree, path: str) -> bool:

@@ -15,9 +15,8 @@ class RecordedTree:
         self.files: dict[str, bytes | None] = {}
 
     def read(self, path: str, limit: int | None = None, *, start: int = 0) -> bytes | None:
-        content = self._tree.read(path, limit, start=start)
         self._note(path)
-        return content
+        return self._tree.read(path, limit, start=start)
 
     def contents(self, paths: Sequence[str], limit: int) -> Iterator[tuple[str, bytes | None]]:
         for path in paths:

@@ -102,8 +102,9 @@ class SeenFiles:
             self._digests[path] = digest(content)
 
     def knows(self, path: str) -> bool:
-        """Return whether the model knows the text of a file."""
-        return self._digests.get(path) is not None
+        """Return whether the model knows the text of a file as it is."""
+        content = self._read(path)
+        return content is not None and self._digests.get(path) == digest(content)
 
     def learn(self, texts: Mapping[str, bytes]) -> None:
         """Note that the codebase of the next prompts has these files, too."""

@@ -16,7 +16,6 @@ from code_commit_commit.attempts import Attempts
 from code_commit_commit.beginning import Beginning, begin
 from code_commit_commit.endings import failed, passed, preview, tampered
 from code_commit_commit.formats import FILES
-from code_commit_commit.inputs import warn_of_uncommitted_changes
 from code_commit_commit.repetition import Repetition
 from code_commit_commit.replacements import Replacements
 
@@ -46,7 +45,6 @@ def commit(run: Run) -> Result:
     if run.options.review:
         run.model("reviewer")  # a missing key ends the run before the first call
     git = _git_commit(run, start.context.query, attempts)
-    warn_of_uncommitted_changes(run)
     _keep_inputs(run, start)
 
     prompt = start.prompt
@@ -131,6 +129,8 @@ def _keep_inputs(run: Run, start: Beginning) -> None:
 
         forget_edited_query(run)  # the run folder has it now
     run.keep_input("input-codeRollup.txt", start.context.codebase)
+    if run.options.dry_run:
+        run.moment()  # other runs look at the files while they wait for the first call
     if start.response_format.name != FILES:
         run.keep("input-format.txt", f"{start.response_format.name}\n")
 

@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from code_commit.plugin_api import (
     Host,
@@ -22,6 +22,7 @@ from code_commit.plugin_api import (
     open_run_file,
     read_records,
 )
+from code_commit_history.changes import written_by_responses
 from code_commit_history.choice import flags_of_code, recorded_format
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.recording import require_whole
@@ -35,8 +36,9 @@ _HEAD = re.compile(rb"^--- (.+) ---\n", re.MULTILINE)  # of a file in the code
 _BLANK = re.compile(rb"\n*")
 _DESCRIPTION = (
     "Apply the recorded answer of a run, such as a dry run, then run build.sh. No model is "
-    "called. The exit code is that of a run; `code-commit undo` reverts the changes. If a file "
-    "that the model saw has changed since, it is named, and nothing is applied (exit code 3)."
+    "called. The exit code is that of a run; `code-commit undo` reverts the changes. What you "
+    "changed since the model saw the files stays. Where the answer changes the same lines, the "
+    "files are named, and nothing is applied (exit code 3)."
 )
 
 Redact = Callable[[bytes], bytes]
@@ -61,7 +63,7 @@ def apply(host: Host, arguments: Namespace) -> int:
     """Run the commit workflow with the recorded answers of a run; return its exit code.
 
     Raises:
-        NotReady: the run does not exist or has no answer, or a file that the model saw has changed.
+        NotReady: the run does not exist, has no answer or lacks a file; or files changed since.
     """
     recorded = named_run(host.root, arguments.run)
     require_whole(recorded)
@@ -77,16 +79,12 @@ def apply(host: Host, arguments: Namespace) -> int:
             f"{recorded.run} {reason}, so it cannot be applied",
             hint="`code-commit runs` lists the runs",
         )
-    with host.workspace() as workspace:
-        changed = sorted(_changed_files(recorded, workspace, host.redactor.data))
+    _require_query(recorded)
+    with host.workspace(writes=True, repository="existing") as workspace:
+        shown = _shown(recorded, workspace, host.redactor.data)
         code = flags_of_code(recorded.folder)
         if "files" in code:
             code["files"] = [path for path in code["files"] if _content(workspace.tree, path)]
-    if changed:
-        raise NotReady(
-            f"changed after the model saw them in {recorded.run}: {join_paths(changed)}",
-            hint="restore these files, or start a new run; nothing was applied",
-        )
     query = str((recorded.folder / _QUERY).relative_to(host.root))
     # Each attempt takes the next answer, the first one those of all candidates.
     calls_of_candidates = {candidate.call for candidate in story.candidates} or {answers[0].number}
@@ -96,86 +94,108 @@ def apply(host: Host, arguments: Namespace) -> int:
     argv += ["--candidates", str(len(calls_of_candidates)), "--repairs", str(len(repairs))]
     argv += [f"--{name}" for name in ("commit", "quiet", "json") if getattr(arguments, name)]
     invocation = host.parse(argv)
-    return host.run(replace(invocation, flags={**invocation.flags, **code}))
+    return host.run(replace(invocation, flags={**invocation.flags, **code}, shown=shown))
 
 
-def _changed_files(recorded: PastRun, workspace: Workspace, redact: Redact) -> Iterator[str]:
-    """Yield the files that differ from the code in a run's prompt.
+def _require_query(recorded: PastRun) -> None:
+    """Check that the run folder has the query.
 
-    Files that its answer would overwrite count, even if that code lacks them.
+    Raises:
+        NotReady: it has not.
+    """
+    try:
+        with open_run_file(recorded.folder, _QUERY):
+            return
+    except (OSError, ValueError) as error:
+        raise NotReady(f"{recorded.run} lacks a file that `apply` needs: {error}") from error
+
+
+def _shown(
+    recorded: PastRun, workspace: Workspace, redact: Redact
+) -> dict[str, list[bytes | None]]:
+    """Return the files as the answers saw them, in turn for each answer that changed a file.
+
+    Raises:
+        NotReady: the run has no log, and files changed since.
+    """
+    store = workspace.store
+    named, started = _named_files(recorded.folder)
+    log = store.logs.of(recorded.run)
+    if log is None or not log.entries:
+        changed = sorted(_changed_files(recorded, named, started, workspace, redact))
+        if not changed:
+            return {}
+        raise NotReady(
+            f"changed after the model saw them in {recorded.run}: {join_paths(changed)}",
+            hint="restore these files, or start a new run; nothing was applied",
+        )
+    states = store.listing(log.entries[0].tree)
+    shown = {path: [states.get(path)] for path in named}
+    for path in {path for entry in written_by_responses(log) for path in entry.paths}:
+        shown[path] = [
+            entry.bases.get(path, entry.paths[path].before)
+            for entry in written_by_responses(log)
+            if path in entry.paths
+        ]
+    versions = store.versions(state for of_path in shown.values() for state in of_path)
+    contents = {state: version and version.content for state, version in versions.items()}
+    return {path: [contents[state] for state in of_path] for path, of_path in shown.items()}
+
+
+def _named_files(folder: Path) -> tuple[set[str], float]:
+    """Return the files that the answers name, and when the run started."""
+    started = 0.0
+    named: set[str] = set()
+    for record in read_records(folder / "events.jsonl"):
+        started = started or record.time
+        if record.kind == "changes.parsed":
+            with suppress(LookupError, TypeError):
+                named.update(map(str, [*record.data["written"], *record.data["deleted"]]))
+    return named, started
+
+
+def _changed_files(
+    recorded: PastRun, named: set[str], started: float, workspace: Workspace, redact: Redact
+) -> Iterator[str]:
+    """Yield those of the files `named` that changed since the run, which has no log.
 
     Raises:
         NotReady: the run folder lacks the inputs of the run.
     """
     try:
-        with open_run_file(recorded.folder, _QUERY):
-            code = RunTexts(recorded.folder).read(_CODE)
+        code = RunTexts(recorded.folder).read(_CODE)
     except (OSError, ValueError) as error:
         raise NotReady(f"{recorded.run} lacks a file that `apply` needs: {error}") from error
-    seen = _compare(code, workspace.tree, redact)
-    started = 0.0
-    named: set[str] = set()
-    for record in read_records(recorded.folder / "events.jsonl"):
-        started = started or record.time
-        if record.kind == "changes.parsed":
-            with suppress(LookupError, TypeError):
-                named.update(map(str, [*record.data["written"], *record.data["deleted"]]))
-    differing = {path for path, same in seen.items() if not same}
-    # The code may come from another program, in another form, and lack files that the answer names.
-    for path in named - seen.keys():
+    for path in named:
         content = _content(workspace.tree, path)
-        if content and redact(content) not in code:
-            differing.add(path)
-    # The code may have been out of date from the start, and the settings allowed it.
-    yield from (path for path in differing if _changed_after(started, path, workspace.project))
+        # The code may have been out of date from the start, and the settings allowed it.
+        if not _stands_in(code, path, content, redact) and _changed_after(
+            started, path, workspace.project
+        ):
+            yield path
 
 
-def _compare(code: bytes, tree: Tree, redact: Redact) -> dict[str, bool]:
-    """Return for each file in `code` whether it still has that content.
+def _stands_in(code: bytes, path: str, content: bytes | None, redact: Redact) -> bool:
+    """Return whether `code` has a file with this content, or has no file if that is None.
 
-    The result is empty if the code has another form.
+    The code may come from another program, in another form.
     """
-    seen: dict[str, bool] = {}
-    head = _HEAD.match(code)
-    while head:
-        content = _content(tree, _path(head))
-        end = None if content is None else _end(code, head.end(), content, redact)
-        seen[_path(head)] = end is not None
-        if end is None:
-            head = _next_head(code, head.end(), tree)
-        else:
-            head = _HEAD.match(code, end)
-    return seen
+    head = b"--- %b ---\n" % path.encode("utf-8", "surrogateescape")
+    place = code.find(head)
+    if place < 0:
+        return not content or redact(content) in code
+    return content is not None and _is_at(place + len(head), code, content, redact)
 
 
-def _next_head(code: bytes, start: int, tree: Tree) -> re.Match[bytes] | None:
-    """Return the head after a file that changed.
-
-    Where its old content ends is unknown, and that content may look like heads.
-    """
-    for head in _HEAD.finditer(code, start):
-        if _content(tree, _path(head)) is not None:
-            return head
-    return None
-
-
-def _path(head: re.Match[bytes]) -> str:
-    return head[1].decode("utf-8", "surrogateescape")
-
-
-def _end(code: bytes, start: int, content: bytes, redact: Redact) -> int | None:
-    """Return where the next file begins in `code`, if `content` is at `start`.
-
-    `content` may be there with or without keys.
-    """
+def _is_at(start: int, code: bytes, content: bytes, redact: Redact) -> bool:
+    """Return whether the file at `start` has this content, with or without keys."""
     for form in (content, redact(content)):
-        if not code.startswith(form, start):
-            continue
-        blank = _BLANK.match(code, start + len(form))
-        end = blank.end() if blank else start
-        if end == len(code) or _HEAD.match(code, end):
-            return end
-    return None
+        if code.startswith(form, start):
+            blank = _BLANK.match(code, start + len(form))
+            end = blank.end() if blank else start
+            if end == len(code) or _HEAD.match(code, end):
+                return True
+    return False
 
 
 def _content(tree: Tree, path: str) -> bytes | None:

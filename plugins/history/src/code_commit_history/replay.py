@@ -31,13 +31,20 @@ from code_commit.plugin_api import (
     count_of,
     shorten,
 )
-from code_commit_history.changes import whole_change
 from code_commit_history.choice import manifest_of, recorded_choice, recorded_format
 from code_commit_history.past_runs import PastRun, named_run, read_run
 from code_commit_history.recording import require_whole
 from code_commit_history.runs.command import RUN
 from code_commit_history.story import Story, read_story
-from code_commit_workspace import Git, ProjectTree, Workspace, check_private_folder, remove_tree
+from code_commit_workspace import (
+    Git,
+    ProjectTree,
+    RunChanges,
+    RunLog,
+    Store,
+    check_private_folder,
+    remove_tree,
+)
 
 _LONGEST_CELL = 200  # characters: a change may have thousands of files
 _CONFIG = Path(PRIVATE_FOLDER)
@@ -101,13 +108,14 @@ def replay(host: Host, arguments: Namespace) -> int:
     scratch = Path(tempfile.mkdtemp(prefix="code-commit-replay-")).resolve()
     keep = False  # a failed or interrupted replay has no results
     try:
-        before = _copy_project(host, recorded, scratch)
+        final_files = _copy_project(host, recorded, scratch)
         _copy_inputs(host, recorded, scratch)
         _commit(scratch)
         again = _run_again(host, recorded, scratch, quiet=arguments.quiet or arguments.json)
         if again.exit_code == ExitCode.INTERRUPTED:
             raise Interrupted("interrupted")
-        rows = list(_compare(recorded, again, before, _final_tree(host, scratch, again.run)))
+        final_files_again = _files_of_replay(host, scratch, again.run)
+        rows = list(_compare(recorded, again, final_files, final_files_again))
         same = all(row.same for row in rows)
         keep = arguments.keep or not same
     finally:
@@ -135,26 +143,28 @@ def replay(host: Host, arguments: Namespace) -> int:
 
 
 def _copy_project(host: Host, recorded: PastRun, scratch: Path) -> dict[str, str]:
-    """Copy the initial files and the log of the run; return the digests of its final files."""
-    before: dict[str, str] = {}
+    """Copy the initial files and the folder of the run; return the ids of its final files."""
+    final_files: dict[str, str] = {}
     check_private_folder(host.root, PRIVATE_FOLDER)  # the copy of an unsafe folder would look safe
     with host.workspace(writes=True, repository="existing") as project:
         state = scratch / project.state_folder.relative_to(project.root)
-        whole = whole_change(project.checkpoints.of_run(recorded.run))
         state.mkdir(parents=True, mode=0o700)
+        log = project.store.logs.of(recorded.run)
+        if log and log.entries:
+            tree = log.entries[0].tree
+            final_files = _final_files(project.store, log)
+        else:
+            host.out.note(f"{recorded.run} has no log, so the replay uses the current files")
+            tree = project.store.look(host.out.note).tree
         with ProjectTree(scratch) as target:
-            if whole:
-                project.checkpoints.copy(whole[0], target, state)
-                before = project.checkpoints.listing(whole[1])
-            else:
-                _copy_current_files(host, project, target, state, recorded)
-    log = scratch / "logs" / recorded.run
-    if log.exists():  # part of the checkpoint, with links, if git does not ignore it
-        remove_tree(log)
-    shutil.copytree(recorded.folder, log, ignore=_not_regular)
+            project.store.copy(tree, target, state)
+    folder = scratch / "logs" / recorded.run
+    if folder.exists():  # part of the tree, with links, if git does not ignore it
+        remove_tree(folder)
+    shutil.copytree(recorded.folder, folder, ignore=_not_regular)
     (scratch / "logs" / ".gitignore").unlink(missing_ok=True)
     (scratch / "logs" / ".gitignore").write_text("*\n", "utf-8")
-    return before
+    return final_files
 
 
 def _not_regular(folder: str, names: list[str]) -> list[str]:
@@ -163,21 +173,15 @@ def _not_regular(folder: str, names: list[str]) -> list[str]:
     return [name for name, mode in modes.items() if not stat.S_ISREG(mode)]
 
 
-def _copy_current_files(
-    host: Host,
-    project: Workspace,
-    target: ProjectTree,
-    state: Path,
-    recorded: PastRun,
-) -> None:
-    """Copy the current files for a run that wrote nothing and therefore has no checkpoint."""
-    host.out.note(f"{recorded.run} wrote nothing, so the replay uses the current files")
-    run = "replay"
-    commit = project.checkpoints.take(run, "now")
-    try:
-        project.checkpoints.copy(commit, target, state)
-    finally:
-        project.checkpoints.forget([run])
+def _final_files(store: Store, log: RunLog) -> dict[str, str]:
+    """Return mode and id of each file: those from before the run, with its changes."""
+    states = store.listing(log.entries[0].tree)
+    for path, change in RunChanges(store, log).net().items():
+        if change.after is None:
+            states.pop(path, None)
+        else:
+            states[path] = change.after
+    return {path: f"{state.git_mode} {state.blob}" for path, state in states.items()}
 
 
 def _copy_inputs(host: Host, recorded: PastRun, scratch: Path) -> None:
@@ -266,17 +270,17 @@ def _invocation(host: Host, recorded: PastRun) -> Invocation:
     return replace(invocation, flags=flags, settings=settings, as_json=False)
 
 
-def _final_tree(host: Host, scratch: Path, run: str) -> dict[str, str]:
+def _files_of_replay(host: Host, scratch: Path, run: str) -> dict[str, str]:
     with host.workspace(writes=True, repository="existing", root=scratch) as project:
-        whole = whole_change(project.checkpoints.of_run(run))
-        return project.checkpoints.listing(whole[1]) if whole else {}
+        log = project.store.logs.of(run)
+        return _final_files(project.store, log) if log and log.entries else {}
 
 
 def _compare(
     recorded: PastRun,
     again: PastRun,
-    before: Mapping[str, str],
-    after: Mapping[str, str],
+    old_files: Mapping[str, str],
+    new_files: Mapping[str, str],
 ) -> Iterator[Comparison]:
     first, second = read_story(recorded.folder), read_story(again.folder)
     old_calls, new_calls = first.used_calls, second.used_calls
@@ -291,8 +295,12 @@ def _compare(
     yield from _compare_in_order("candidate", _candidates(first), _candidates(second))
     yield from _compare_in_order("change", _changes(first), _changes(second))
     yield from _compare_in_order("process", _endings(first), _endings(second))
+    if not old_files:
+        return  # the run has no log
     differing = sorted(
-        path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+        path
+        for path in old_files.keys() | new_files.keys()
+        if old_files.get(path) != new_files.get(path)
     )
     yield Comparison("files in the end", "as recorded", ", ".join(differing) or "as recorded")
 

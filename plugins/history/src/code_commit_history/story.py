@@ -66,6 +66,11 @@ class Applied:
     seq: int
     candidate: int | None = None
 
+    @property
+    def paths(self) -> frozenset[str]:
+        """All paths of the change set."""
+        return frozenset((*self.written, *self.deleted))
+
 
 @dataclass(frozen=True, slots=True)
 class TriedCandidate:

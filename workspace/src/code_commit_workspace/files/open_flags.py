@@ -16,5 +16,5 @@ ANY_KIND = os.O_PATH | _PLAIN  # names what is there, and opens nothing
 OLD_FILE = os.O_RDONLY | os.O_NONBLOCK | _PLAIN  # does not wait at a pipe
 NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN
 EMPTIED_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _PLAIN
-APPENDED_FILE = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _PLAIN
+APPENDED_FILE = os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK | _PLAIN
 LOCK_FILE = os.O_RDWR | os.O_CREAT | _PLAIN

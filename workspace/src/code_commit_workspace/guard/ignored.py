@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from code_commit_workspace.git import CHECK_IGNORE, Git, GitError, listing
 from code_commit_workspace.records import Change, Refusal, Tree
@@ -20,11 +20,17 @@ class Ignored:
 
     def __init__(self, git: Git) -> None:
         self._git = git
+        # Changes are checked, and once more before they are written.
+        self._asked: Sequence[str] = ()
+        self._reasons: Mapping[str, str] = {}
 
     def judge(self, changes: Sequence[Change], tree: Tree) -> Iterator[Refusal]:  # noqa: ARG002 - git looks by itself
         """Refuse paths that git ignores, tracked or not, and paths that it cannot decide."""
         paths = [change.path for change in changes]
-        for path, reason in ignore_reasons(paths, self._git).items():
+        if paths != self._asked:
+            self._reasons = ignore_reasons(paths, self._git)
+            self._asked = paths
+        for path, reason in self._reasons.items():
             yield Refusal(path, self.name, reason)
 
 

@@ -5,6 +5,7 @@ three_way keeps what a person changed meanwhile
 versions  what is at a path
 lock      allows one run at a time in a project
 survey    inspects the changed paths, and the folders to create or remove
+line      the line of a log that tells of a move
 journal   the folder with everything that a rollback needs, below the state folder
 plan      the old and new state of each path; `parse_plan` reads it back
 stage     puts new content and old files into the journal

@@ -14,12 +14,14 @@ from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move import disk
 from code_commit_workspace.move.disk import Step, no_step
 from code_commit_workspace.move.journal import ACTIVE, DONE, STAGING, Journal
+from code_commit_workspace.move.line import Line, append_line
 from code_commit_workspace.move.plan import Plan
 from code_commit_workspace.move.recover import recover_with
 from code_commit_workspace.move.stage import stage
 from code_commit_workspace.move.survey import Survey, Target, Write, survey
-from code_commit_workspace.records import Change
+from code_commit_workspace.words import join_paths
 
+_NAMED = 20  # paths in one message
 _CHANGED = "something else changed it at the same time"
 
 
@@ -27,58 +29,42 @@ class ChangedMeanwhile(NotReady):
     """A file was changed while the change set was prepared; nothing was written."""
 
 
-def apply(
-    tree: ProjectTree,
-    home: Path,
-    changes: Sequence[Change],
-    *,
-    step: Step = no_step,
-) -> None:
-    """Make all `changes`, or none. First roll back the change set of an interrupted run.
-
-    Files keep their permission bits, unless a change has a mode. A folder that loses its last file
-    is removed. A file that already has the wanted content is not touched. Links are neither
-    followed nor replaced. `home` is the state folder.
-
-    Raises:
-        NotReady: a change cannot be made; the message names its path and the reason, and the
-            project is unchanged. Or something blocks the rollback of an earlier change set.
-    """
-    writes = [Write(change.path, change.content, change.mode) for change in changes]
-    replace(tree, home, writes, over_links=False, step=step)
-
-
 def replace(
     tree: ProjectTree,
     home: Path,
     writes: Sequence[Write],
     *,
-    over_links: bool = True,
     seen: Mapping[str, os.stat_result] | None = None,
+    line: Line | None = None,
     step: Step = no_step,
 ) -> None:
-    """Do what `apply` does, for writes that may also set permission bits, or concern links.
+    """Do all `writes`, or none. First roll back the change of an interrupted run.
 
-    With `seen`, the status of each existing file, refuse to touch a file that was changed since it
-    had that status.
+    A folder that loses its last file is removed. A file that already has the wanted state is not
+    touched. Links are not followed, but replaced and removed. `home` is the state folder. With
+    `seen`, the status of each existing file, refuse to touch a file that was changed since it had
+    that status. The log has `line` if the change is done, also after a kill.
 
     Raises:
-        NotReady: as `apply`.
+        NotReady: a write cannot be done; the message names its path and the reason, and the
+            project is unchanged.
     """
     with Journal(home) as journal:
         recover_with(tree, journal, step)
         operation = _Operation("inspected")
         try:
-            plan = survey(tree, writes, journal.private_folder, over_links=over_links)
+            plan = survey(tree, writes, journal.private_folder)
             if seen is not None:
                 _require_seen(plan.targets, seen, operation)
             if plan.targets:
-                _Transaction(tree, journal, plan, operation, step).run()
+                _Transaction(tree, journal, plan, operation, line, step).run()
+            elif line:
+                append_line(home, line)
         except OSError as error:
             # Only the text of errno: the file names in the error are those of the journal, which
             # users do not know.
             cause = os.strerror(error.errno) if error.errno else str(error)
-            kind = ChangedMeanwhile if error.errno == errno.ESTALE else NotReady
+            kind = ChangedMeanwhile if _is_stale(error) else NotReady
             raise kind(
                 f"{operation}: {cause}", hint="no file was changed; fix the cause, then run again"
             ) from error
@@ -104,12 +90,14 @@ class _Transaction:
         journal: Journal,
         survey: Survey,
         operation: _Operation,
+        line: Line | None,
         step: Step,
     ) -> None:
         self._tree = tree
         self._journal = journal
         self._survey = survey
         self._operation = operation
+        self._line = line
         self._step = step
         self._touched: set[str] = set()
 
@@ -120,10 +108,11 @@ class _Transaction:
             self._begin("staged in the journal", step="begin")
             folder = journal.begin()
             try:
-                plan = stage(self._tree, self._survey, folder, self._step)
+                plan = stage(self._tree, self._survey, folder, self._line, self._step)
                 self._step("into force")
                 journal.move(STAGING, ACTIVE)
                 journal.flush()
+                self._log()
                 self._change(folder, plan)
             finally:
                 os.close(folder)
@@ -132,12 +121,23 @@ class _Transaction:
         except BaseException as error:
             from code_commit_workspace.move.rollback import abandon
 
-            abandon(self._tree, journal, f"{self._operation}: {error}", self._touched, self._step)
+            failure = f"{self._operation}: {error}"
+            changed_since = abandon(self._tree, journal, failure, self._touched, self._step)
+            if changed_since and isinstance(error, OSError) and not _is_stale(error):
+                raise NotReady(
+                    f"{failure}; all files are as they were, but for those that somebody else "
+                    f"changed since: {join_paths(changed_since, _NAMED)}"
+                ) from error
             raise
         self._step("prune")
         with suppress(OSError):  # the change is complete; the next start cleans up
             journal.flush()
             journal.drop(DONE)
+
+    def _log(self) -> None:
+        if self._line:
+            self._begin("logged", step="log")
+            append_line(self._journal.home, self._line)
 
     def _begin(self, verb: str, path: str = "", *, step: str) -> None:
         self._operation.verb = verb
@@ -209,6 +209,10 @@ class _Transaction:
             now = self._tree.lstat(path)
             if now is None or not os.path.samestat(now, status):
                 raise OSError(errno.ESTALE, _CHANGED)
+
+
+def _is_stale(error: OSError) -> bool:
+    return error.errno == errno.ESTALE
 
 
 def _require_seen(

@@ -38,11 +38,11 @@ class Journal:
     def __init__(self, home: Path) -> None:
         self.path = home / "journal"
         self.private_folder = home.parent.name
-        self._home = home
+        self.home = home
         self.handle = -1
 
     def __enter__(self) -> Self:
-        home = open_home(self._home)
+        home = open_home(self.home)
         try:
             self.handle = open_folder(home, "journal")
         except OSError as error:

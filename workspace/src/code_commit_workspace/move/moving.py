@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 from code_commit_workspace.errors import Conflict
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move.apply import ChangedMeanwhile, replace
-from code_commit_workspace.move.disk import Step, no_step
+from code_commit_workspace.move.line import Line
 from code_commit_workspace.move.survey import Write
 from code_commit_workspace.move.three_way import Overlap
-from code_commit_workspace.move.versions import Version, read_version
+from code_commit_workspace.move.versions import Version
 
 _TRIES = 10  # somebody may save a file at the very moment of a move
 
+Read = Callable[[str], tuple[Version | None, os.stat_result | None]]
+"""Takes a path, and returns what is there, with its status."""
 Choose = Callable[[Version | None], Version | None]
 """Takes what is at a path, and returns what to write there. Raises `Overlap`."""
 Difference = tuple[Version | None, Version | None]
@@ -25,41 +26,44 @@ Difference = tuple[Version | None, Version | None]
 
 
 class Moved(NamedTuple):
-    """The paths that a move wrote, with what was there before and after.
+    """What was at each path before a move, and what is there after it, also where that is the same.
 
-    `replaced` are those where a person's changes overlapped and gave way.
+    `replaced` are the paths where a person's changes overlapped and gave way.
     """
 
-    differences: Mapping[str, Difference]
+    versions: Mapping[str, Difference]
     replaced: frozenset[str] = frozenset()
+
+    @property
+    def differences(self) -> dict[str, Difference]:
+        """Those of `versions` that the move wrote."""
+        return {path: pair for path, pair in self.versions.items() if pair[0] != pair[1]}
 
 
 def move(
     tree: ProjectTree,
     home: Path,
+    read: Read,
     choices: Mapping[str, Choose],
     *,
-    fallback: Mapping[str, Version | None] | None = None,
-    over_links: bool = True,
-    recording: Callable[[Moved], AbstractContextManager[object]] = lambda _moved: nullcontext(),
-    step: Step = no_step,
+    fallback: Mapping[str, Version | None],
+    prepare: Callable[[Moved], Line | None],
 ) -> Moved:
     """Write what `choices` return at each path: all of it, or nothing.
 
     On an overlap, write the `fallback` of the path, if there is one. `home` is the state folder.
-    `recording` is around the writes, so that what is replaced is saved before. `over_links` allows
-    to replace and remove links themselves.
+    `prepare` saves what is replaced, and returns the line of the log that tells of the move.
 
     Raises:
         Conflict: changes overlap; nothing was written.
         NotReady: something cannot be written; the project is unchanged.
     """
     for _ in range(_TRIES):
-        moved, seen = _plan(tree, choices, fallback or {})
+        moved, seen = _plan(read, choices, fallback)
         writes = [_write(path, after) for path, (_, after) in moved.differences.items()]
+        line = prepare(moved)
         try:
-            with recording(moved):
-                replace(tree, home, writes, over_links=over_links, seen=seen, step=step)
+            replace(tree, home, writes, seen=seen, line=line)
         except ChangedMeanwhile as error:
             changed = error
             continue
@@ -68,7 +72,7 @@ def move(
 
 
 def _plan(
-    tree: ProjectTree,
+    read: Read,
     choices: Mapping[str, Choose],
     fallback: Mapping[str, Version | None],
 ) -> tuple[Moved, Mapping[str, os.stat_result]]:
@@ -78,12 +82,12 @@ def _plan(
         Conflict: changes overlap.
         NotReady: a file cannot be read.
     """
-    differences: dict[str, Difference] = {}
+    versions: dict[str, Difference] = {}
     seen: dict[str, os.stat_result] = {}
     conflicts: set[str] = set()
     replaced: set[str] = set()
     for path, choose in choices.items():
-        current, status = read_version(tree, path)
+        current, status = read(path)
         if status is not None:
             seen[path] = status
         try:
@@ -94,11 +98,17 @@ def _plan(
                 continue
             chosen = fallback[path]
             replaced.add(path)
-        if chosen != current:
-            differences[path] = (current, chosen)
+        versions[path] = (current, _with_mode(chosen, current))
     if conflicts:
         raise Conflict(conflicts)
-    return Moved(differences, frozenset(replaced)), seen
+    return Moved(versions, frozenset(replaced)), seen
+
+
+def _with_mode(chosen: Version | None, current: Version | None) -> Version | None:
+    """Return `chosen` with the permission bits of the present file, unless it has its own."""
+    if chosen is None or current is None or chosen.mode is not None or chosen.is_link:
+        return chosen
+    return chosen._replace(mode=current.mode)
 
 
 def _write(path: str, version: Version | None) -> Write:

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from code_commit_workspace.files.project_tree import open_regular
+from code_commit_workspace.files.project_tree import open_regular, parts_of
 from code_commit_workspace.move.plan import PLAN, FileStep, Plan, check_path
 
 _PLAN_LIMIT = 256 << 20  # bytes; our own plans are far smaller
@@ -38,10 +38,13 @@ def _decode(data: bytes, private_folder: str) -> Plan:
             files=tuple(_file_step(step) for step in fields["files"]),
             gone=tuple((_text(path), _number(mode) & 0o777) for path, mode in fields["gone"]),
             made=tuple(_text(path) for path in fields["made"]),
+            log=_text(fields["log"]),
+            log_size=_number(fields["log_size"]),
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError("it is not a plan") from error
-    if not re.fullmatch("[0-9a-f]{16}", plan.token):
+    is_plain = not plan.log or [plan.log] == parts_of(plan.log)
+    if not re.fullmatch("[0-9a-f]{16}", plan.token) or plan.log_size < 0 or not is_plain:
         raise ValueError("it is not a plan")
     files = [step.path for step in plan.files]
     folders = [path for path, _mode in plan.gone]

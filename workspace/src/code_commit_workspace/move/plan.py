@@ -37,6 +37,8 @@ class Plan:
     # Folders that may be removed, outermost first, with their permission bits.
     gone: tuple[tuple[str, int], ...]
     made: tuple[str, ...]  # folders to create, outermost first
+    log: str = ""  # the log that tells of the change
+    log_size: int = 0  # without the line that does
 
     def temporary_name(self, number: int) -> str:
         """Return the temporary name of file `number` in its target's folder.
@@ -49,7 +51,14 @@ class Plan:
         """Return the stored form: one line of JSON, and one line with its SHA-256."""
         fields = FileStep.__slots__
         files = [{field: getattr(step, field) for field in fields} for step in self.files]
-        plan = {"token": self.token, "files": files, "gone": self.gone, "made": self.made}
+        plan = {
+            "token": self.token,
+            "files": files,
+            "gone": self.gone,
+            "made": self.made,
+            "log": self.log,
+            "log_size": self.log_size,
+        }
         text = json.dumps(plan)
         checksum = hashlib.sha256(text.encode()).hexdigest()
         return f"{text}\n{checksum}\n".encode()

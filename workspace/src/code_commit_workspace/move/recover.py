@@ -9,7 +9,9 @@ from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move.disk import Step, no_step
 from code_commit_workspace.move.journal import ACTIVE, DONE, STAGING, Journal
-from code_commit_workspace.words import count_of
+from code_commit_workspace.words import count_of, join_paths
+
+_NAMED = 20  # paths in one message
 
 
 def in_force(home: Path) -> bool:
@@ -26,7 +28,7 @@ def recover(tree: ProjectTree, home: Path, *, step: Step = no_step) -> str | Non
     Return a sentence about what was done, or None if there was nothing to do.
 
     Raises:
-        NotReady: the rollback failed or is incomplete; the journal is kept.
+        NotReady: the rollback failed; the journal is kept.
     """
     if not os.path.lexists(home / "journal"):
         return None  # create nothing: a dry run calls this in folders without write permission, too
@@ -45,10 +47,14 @@ def recover_with(tree: ProjectTree, journal: Journal, step: Step) -> str | None:
         if journal.has(ACTIVE):
             from code_commit_workspace.move.rollback import roll_back
 
-            files = count_of(roll_back(tree, journal, step), "file")
+            rolled_back = roll_back(tree, journal, step)
+            files = count_of(rolled_back.files, "file")
             sentence = (
                 f"an earlier run was interrupted while it changed {files}: the project is restored"
             )
+            if rolled_back.changed_since:
+                paths = join_paths(rolled_back.changed_since, _NAMED)
+                sentence += f", but for what was changed since: {paths}"
         for stage in (STAGING, DONE):
             if journal.has(stage):
                 step(f"drop {stage}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from code_commit_workspace.errors import CodeCommitError, NotReady
 from code_commit_workspace.files.open_flags import OLD_FILE
@@ -14,10 +15,19 @@ from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move import contents, disk
 from code_commit_workspace.move.disk import Step
 from code_commit_workspace.move.journal import ACTIVE, DONE, STAGING, Journal
+from code_commit_workspace.move.line import remove_line
 from code_commit_workspace.move.parse_plan import read_plan
 from code_commit_workspace.move.plan import FileStep, Plan
+from code_commit_workspace.words import join_paths
 
 _NAMED = 20  # paths in one message
+
+
+class RolledBack(NamedTuple):
+    """How many files a change had, and which of them stay, because somebody changed them since."""
+
+    files: int
+    changed_since: Sequence[str]
 
 
 def roll_back(
@@ -25,33 +35,36 @@ def roll_back(
     journal: Journal,
     step: Step,
     only: Collection[str] | None = None,
-) -> int:
-    """Roll back the changes of the active journal, then close it. Return the number of files in it.
+) -> RolledBack:
+    """Roll back the changes of the active journal, then close it.
 
-    `only` are the touched paths, if they are known.
+    `only` are the touched paths, if they are known. The log keeps its line if files stay as
+    somebody changed them: an undo of the change can then bring back what was there before.
 
     Raises:
-        NotReady: the journal is damaged, and nothing was touched; or something blocks the paths in
-            the message, and all others are restored. The journal stays active.
+        NotReady: the journal is damaged, and nothing was touched; or the paths in the message
+            cannot be restored, and all others are. The journal stays active.
         OSError: a disk operation failed.
     """
     folder = _open(journal)
     try:
         plan = _checked_plan(journal, folder)
-        blocked = _Rollback(tree, folder, plan, step).run(only)
-        if blocked:
-            paths = "; ".join(blocked[:_NAMED])
-            if len(blocked) > _NAMED:
-                paths += f" and {len(blocked) - _NAMED} more"
+        rollback = _Rollback(tree, folder, plan, step)
+        rollback.run(only)
+        if rollback.failures:
             raise NotReady(
-                f"an earlier change was interrupted, and these paths cannot be restored: {paths}",
-                hint="move away what is there now, create missing folders, then run again; "
-                "all other files are restored",
+                "an earlier change was interrupted, and these paths cannot be restored: "
+                f"{join_paths(rollback.failures, _NAMED)}",
+                hint="create missing folders, or fix the cause, then run again; all other files "
+                "are restored",
             )
         step("flush")
         files = [entry.path for entry in plan.files]
         folders = [path for path, _mode in plan.gone]
         disk.flush_parents(tree, files + folders)
+        if plan.log and not rollback.changed_since:
+            step("remove the line")
+            remove_line(journal.home, plan.log, plan.log_size)
     finally:
         os.close(folder)
     step("close the journal")
@@ -62,7 +75,7 @@ def roll_back(
     step("drop the journal")
     with suppress(OSError):  # all is restored; the next start cleans up
         journal.drop(DONE)
-    return len(plan.files)
+    return RolledBack(len(plan.files), rollback.changed_since)
 
 
 def abandon(
@@ -71,17 +84,20 @@ def abandon(
     failure: str,
     touched: Collection[str],
     step: Step,
-) -> None:
+) -> Sequence[str]:
     """Restore the project after a `failure`, unless the journal is already closed.
 
     A closed journal means that the change is complete.
 
+    Return the files that stay, because somebody changed them since.
+
     Raises:
         NotReady: some files could not be restored. The journal stays active.
     """
+    changed_since: Sequence[str] = ()
     if journal.has(ACTIVE):
         try:
-            roll_back(tree, journal, step, only=touched)
+            changed_since = roll_back(tree, journal, step, only=touched).changed_since
         except (CodeCommitError, OSError) as error:
             cause = error.message if isinstance(error, CodeCommitError) else str(error)
             raise NotReady(
@@ -90,6 +106,7 @@ def abandon(
             ) from error
     with suppress(OSError):
         journal.drop(STAGING)
+    return changed_since
 
 
 def _open(journal: Journal) -> int:
@@ -127,10 +144,10 @@ def _damaged(journal: Journal, why: str) -> NotReady:
     )
 
 
-class _InTheWayError(Exception):
-    """A file has neither the old nor the new state of the plan.
+class _ChangedSinceError(Exception):
+    """What is at a path has neither the old nor the new state of the plan.
 
-    Another program wrote it, so it stays.
+    Somebody else changed it, so it stays.
     """
 
 
@@ -140,12 +157,13 @@ class _Rollback:
         self._folder = folder
         self._plan = plan
         self._step = step
-        self._blocked: list[str] = []
+        self.failures: list[str] = []  # paths, each with the reason
+        self.changed_since: list[str] = []
         self._made = frozenset(plan.made)
         self._old_paths = {entry.path for entry in plan.files if entry.old != "absent"}
 
-    def run(self, only: Collection[str] | None) -> list[str]:
-        """Roll back everything possible, and return the blocked paths, each with the reason.
+    def run(self, only: Collection[str] | None) -> None:
+        """Roll back everything possible.
 
         New files are removed first, which makes room for old ones. `only` are the touched paths;
         None means all.
@@ -170,17 +188,17 @@ class _Rollback:
             if entry.old != "absent":
                 with self._noting_failure(entry.path):
                     self._put_back(number, entry)
-        return self._blocked
 
     @contextmanager
     def _noting_failure(self, path: str) -> Iterator[None]:
-        """Add the path to the blocked ones if the block fails."""
+        """Note the path if the block fails, or finds that somebody else changed it."""
         try:
             yield
-        except _InTheWayError as error:
-            self._blocked.append(f"{path} ({error})")
+        except _ChangedSinceError:
+            if path not in self.changed_since:
+                self.changed_since.append(path)
         except OSError as error:
-            self._blocked.append(f"{path} ({error.strerror or error})")
+            self.failures.append(f"{path} ({error.strerror or error})")
 
     def _clear(self, number: int, entry: FileStep) -> None:
         """Remove a file that this plan created."""
@@ -196,7 +214,7 @@ class _Rollback:
         """Return whether the folder of `path` exists. It may be missing if the plan explains that.
 
         Raises:
-            _InTheWayError: with `strict`, it is missing or not a folder, and the plan does not
+            OSError: with `strict`, it is missing or not a folder, and the plan does not
                 explain it. Another program may have moved it, with our files in it.
         """
         parts = path.split("/")
@@ -211,11 +229,10 @@ class _Rollback:
 
     def _require_explained(self, folder: str, *, missing: bool) -> None:
         """Raise if the plan does not explain that a folder is missing or not a folder."""
-        if missing:
-            if folder not in self._made:
-                raise _InTheWayError(f"the folder {folder} is gone")
-        elif folder not in self._old_paths:
-            raise _InTheWayError(f"the folder {folder} is no longer a folder")
+        if missing and folder not in self._made:
+            raise FileNotFoundError(errno.ENOENT, f"the folder {folder} is gone")
+        if not missing and folder not in self._old_paths:
+            raise NotADirectoryError(errno.ENOTDIR, f"{folder} is no longer a folder")
 
     def _unmake(self, path: str) -> None:
         if not self._folder_exists(path, strict=True):
@@ -275,7 +292,7 @@ class _Rollback:
         """Return whether the old file is in its place.
 
         Raises:
-            _InTheWayError: the file there is neither the old nor the new one.
+            _ChangedSinceError: the file there is neither the old nor the new one.
         """
         try:
             now = os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -289,7 +306,7 @@ class _Rollback:
             mode = entry.old_mode if entry.old == "copied" else before.st_mode & 0o777
             return stat.S_ISLNK(now.st_mode) or now.st_mode & 0o777 == mode
         if digest is None or digest != entry.new:
-            raise _InTheWayError("it was changed since")
+            raise _ChangedSinceError
         return False
 
 
@@ -297,7 +314,7 @@ def _is_new(parent: int, name: str, new: str | None) -> bool:
     """Return whether the file at `name` is the one that this plan put there.
 
     Raises:
-        _InTheWayError: another file is there.
+        _ChangedSinceError: another file is there.
     """
     try:
         digest = contents.digest(parent, name)
@@ -307,4 +324,4 @@ def _is_new(parent: int, name: str, new: str | None) -> bool:
         return True
     if stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
         return False  # a file was going to replace this folder, but had not done so yet
-    raise _InTheWayError("it was changed since")
+    raise _ChangedSinceError

@@ -9,13 +9,20 @@ import stat
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move import disk
 from code_commit_workspace.move.disk import Step
+from code_commit_workspace.move.line import Line
 from code_commit_workspace.move.plan import FileStep, Plan, write_plan
 from code_commit_workspace.move.survey import Survey, Target
 
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP, errno.ENOSYS}
 
 
-def stage(tree: ProjectTree, survey: Survey, folder: int, step: Step) -> Plan:
+def stage(
+    tree: ProjectTree,
+    survey: Survey,
+    folder: int,
+    line: Line | None,
+    step: Step,
+) -> Plan:
     """Fill `folder` with everything that applying or rolling back needs.
 
     It survives a power loss.
@@ -27,7 +34,8 @@ def stage(tree: ProjectTree, survey: Survey, folder: int, step: Step) -> Plan:
         _stage_one(tree, number, target, folder, step)
         for number, target in enumerate(survey.targets)
     )
-    plan = Plan(os.urandom(8).hex(), files, survey.gone, survey.made)
+    log, size, _ = line or ("", 0, b"")
+    plan = Plan(os.urandom(8).hex(), files, survey.gone, survey.made, log, size)
     step("write the plan")
     write_plan(folder, plan)
     return plan

@@ -53,12 +53,8 @@ def survey(
     tree: ProjectTree,
     writes: Sequence[Write],
     private_folder: str,
-    *,
-    over_links: bool,
 ) -> Survey:
     """Inspect the paths of all `writes`.
-
-    `over_links` allows writes to replace and remove links themselves, pipes and devices.
 
     Raises:
         NotReady: a path cannot be written; the message names what is in the way.
@@ -67,7 +63,7 @@ def survey(
     by_path = _distinct(writes, private_folder)
     written = [write.path for write in writes if write.content is not None]
     needed = {folder for path in written for folder in _above(path)}
-    current = _CurrentTree(tree, by_path, needed, over_links)
+    current = _CurrentTree(tree, by_path, needed)
     targets = [target for write in writes if (target := current.target(write)) is not None]
     replaced = _replaced_folders(tree, targets, current)
     gone = _folders_of_removed(targets, current, needed) | replaced
@@ -158,12 +154,10 @@ class _CurrentTree:
         tree: ProjectTree,
         writes: dict[str, Write],
         needed: set[str],
-        over_links: bool,  # noqa: FBT001 - private
     ) -> None:
         self._tree = tree
         self._writes = writes
         self._needed = needed  # folders above written files
-        self._over_links = over_links
         self._folders: dict[str, os.stat_result | None] = {"": os.fstat(tree.handle)}
 
     def folder(self, path: str) -> os.stat_result | None:
@@ -188,7 +182,7 @@ class _CurrentTree:
         if status is None or stat.S_ISDIR(status.st_mode):
             return status
         is_removed = path in self._writes and self._writes[path].content is None
-        if is_removed and self._replaceable(status):
+        if is_removed and _is_replaceable(status):
             return None
         if stat.S_ISREG(status.st_mode):
             if path not in self._needed:
@@ -218,17 +212,11 @@ class _CurrentTree:
             if write.content is None:
                 raise _in_the_way(write.path, "it is a folder")
             return Target(write, None, self._group(write.path))
-        if not self._replaceable(before):
-            kind = "a link" if stat.S_ISLNK(before.st_mode) else "neither a file nor a folder"
-            raise _in_the_way(write.path, f"it is {kind}")
+        if not _is_replaceable(before):
+            raise _in_the_way(write.path, "it is neither a file nor a folder")
         if self._is_same(write, before):
             return None
         return Target(write, before)
-
-    def _replaceable(self, status: os.stat_result) -> bool:
-        if self._over_links:
-            return not stat.S_ISDIR(status.st_mode)
-        return stat.S_ISREG(status.st_mode)
 
     def _group(self, path: str) -> int | None:
         folder = _parent(path)
@@ -243,8 +231,7 @@ class _CurrentTree:
 
         It then stays untouched, with its times.
         """
-        kind = stat.S_IFLNK if write.link else stat.S_IFREG
-        if write.content is None or stat.S_IFMT(before.st_mode) != kind:
+        if write.content is None or stat.S_ISLNK(before.st_mode) != write.link:
             return False
         if write.mode is not None and not write.link and write.mode != stat.S_IMODE(before.st_mode):
             return False
@@ -257,6 +244,10 @@ class _CurrentTree:
             return self._tree.read(write.path, len(write.content) + 1) == write.content
         except PermissionError:
             return False
+
+
+def _is_replaceable(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)
 
 
 def _emptied(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,12 +21,14 @@ _LARGEST = 64 * 1024  # bytes; a hostile build may have written the file
 class Builds:
     """The ids of the last 20 trees with a green build, in the state folder `home`.
 
-    Only builds that could be skipped depend on it, so a file that cannot be read or written is no
-    error.
+    A tree says nothing about files that are too large to be kept: unless `is_complete`, none is
+    green. Only builds that could be skipped depend on it, so a file that cannot be read or written
+    is no error.
     """
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, is_complete: Callable[[], bool]) -> None:
         self._home = home
+        self._is_complete = is_complete
 
     @property
     def has_any(self) -> bool:
@@ -34,12 +37,12 @@ class Builds:
 
     def is_green(self, tree: str) -> bool:
         """Return whether the build of `tree` was green."""
-        return tree in (self._read() or ())
+        return self._is_complete() and tree in (self._read() or ())
 
     def add(self, tree: str, *, passed: bool) -> None:
         """Remember how the build of `tree` ended."""
         trees = [green for green in self._read() or () if green != tree]
-        if passed:
+        if passed and self._is_complete():
             trees.append(tree)
         with suppress(OSError, NotReady):
             folder = open_home(self._home)

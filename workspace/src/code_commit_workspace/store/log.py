@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.open_flags import APPENDED_FILE, FOLDER
-from code_commit_workspace.files.project_tree import open_regular
-from code_commit_workspace.move.home import open_folder, open_home
+from code_commit_workspace.files.open_flags import FOLDER
+from code_commit_workspace.files.project_tree import open_regular, parts_of
+from code_commit_workspace.move.line import LOGS, Line, append_line
 from code_commit_workspace.move.plan import check_path
 from code_commit_workspace.store.objects import State
 
@@ -31,6 +33,7 @@ By = Literal[
     "shown",
     "kept",
     "trial",
+    "restore",
     "undo",
     "redo",
 ]
@@ -38,12 +41,18 @@ By = Literal[
 
 `start` is the beginning of the run, and `running` that of a command. `trying` begins a trial:
 `shown` are files that it puts in place, `kept` or `trial` ends it. `trial` moves back what the run
-wrote since then, `undo` what it wrote at all, and `redo` takes an undo back.
+wrote since then. The run itself moves more back with `restore`; after its end, people do with
+`undo`. `redo` takes either back.
 """
-_WRITERS = frozenset({"response", "command", "shown"})
-_BACK = frozenset({"trial", "undo"})
-_FOLDER = "runs"  # in the state folder
+WRITERS = frozenset({"response", "command", "shown"})
+_BACK = frozenset({"trial", "restore", "undo"})
+_AFTER_THE_RUN = frozenset({"undo", "redo"})
 _LARGEST = 256 * 1024 * 1024  # bytes of one log
+_NAME = re.compile(r"\d{20}-(.+)")  # of a log: the time of the start, and the run
+_DAMAGE = (
+    *(ValueError, TypeError, LookupError, AttributeError),
+    *(OverflowError, RecursionError),
+)
 
 
 class Change(NamedTuple):
@@ -60,7 +69,9 @@ class Entry:
     `time` is in nanoseconds since 1970, `tree` is that of all files if they were looked at, and
     `paths` has what was written. `left` are paths that changed while a process ran, or that a
     person changed: nobody undoes them. `since` is the number of the first entry that is moved back,
-    or of the one that a redo takes back. `lost` are paths where a person's changes gave way.
+    of the one that a redo takes back, or of the beginning of a command. `lost` are paths where a
+    person's changes gave way. `bases` has files as the writer saw them, where a person changed them
+    before they were written.
     """
 
     by: By
@@ -70,6 +81,7 @@ class Entry:
     left: Collection[str] = ()
     since: int = 0
     lost: Collection[str] = ()
+    bases: Mapping[str, State | None] = field(default_factory=dict)
 
 
 class Logs:
@@ -77,7 +89,7 @@ class Logs:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._folder = home / _FOLDER
+        self._folder = home / LOGS
 
     def names(self) -> list[str]:
         """Return the runs that have a log, by the time of their start, oldest first."""
@@ -101,7 +113,13 @@ class Logs:
         return None
 
     def begin(self, run: str) -> RunLog:
-        """Return a new log for a run that begins now; its first entry creates it."""
+        """Return a new log for a run that begins now; its first entry creates it.
+
+        Raises:
+            ValueError: `run` is not a plain name.
+        """
+        if parts_of(run) != [run]:
+            raise ValueError(f"not the name of a run: {run!r}")
         return RunLog(self._home, run, f"{time.time_ns():020}-{run}")
 
     def forget(self, runs: Collection[str]) -> None:
@@ -114,13 +132,17 @@ class Logs:
         return RunLog(self._home, file.partition("-")[2], file)
 
     def _files(self) -> list[str]:
-        with suppress(OSError):
+        try:
             handle = os.open(self._folder, FOLDER)
-            try:
-                return sorted(os.listdir(handle))  # noqa: PTH208 - a handle has no pathlib
-            finally:
-                os.close(handle)
-        return []
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise NotReady(f"the logs {self._folder} cannot be read: {error.strerror}") from error
+        try:
+            names = os.listdir(handle)  # noqa: PTH208 - a handle has no pathlib
+        finally:
+            os.close(handle)
+        return sorted(name for name in names if _NAME.fullmatch(name))
 
 
 class RunLog:
@@ -130,26 +152,50 @@ class RunLog:
         self.run = run
         self._home = home
         self._file = file
-        self._entries: list[Entry] | None = None
-        self._sizes: list[int] = []  # of the file, before each entry that was added here
+        self._entries: list[Entry] = []
+        self._size = -1  # of the lines of the entries, in bytes; -1 before they are read
 
     @property
-    def entries(self) -> list[Entry]:
+    def entries(self) -> Sequence[Entry]:
         """The entries, oldest first.
 
         Raises:
             NotReady: the log is damaged.
         """
-        if self._entries is None:
-            self._entries = list(self._read())
+        status = self._status()
+        size = status.st_size if status else 0
+        if size != self._size:
+            self._entries, self._size = self._read()
         return self._entries
+
+    @property
+    def of_run(self) -> Sequence[Entry]:
+        """The entries of the run itself, without what was undone and redone since.
+
+        Raises:
+            NotReady: the log is damaged.
+        """
+        return list(takewhile(lambda entry: entry.by not in _AFTER_THE_RUN, self.entries))
 
     @property
     def written(self) -> int:
         """When the file was written to last, in nanoseconds; 0 if there is none."""
-        with suppress(OSError):
-            return (self._home / _FOLDER / self._file).stat().st_mtime_ns
-        return 0
+        status = self._status()
+        return status.st_mtime_ns if status else 0
+
+    def line(self, entry: Entry) -> Line:
+        """Return the line for an entry, for a move that appends it; then call `added`.
+
+        Raises:
+            NotReady: the log is damaged.
+        """
+        _ = self.entries
+        return Line(self._file, self._size, json.dumps(_encoded(entry)).encode() + b"\n")
+
+    def added(self, entry: Entry, line: Line) -> None:
+        """Note that `line` was appended, which tells of `entry`."""
+        self._entries.append(entry)
+        self._size = line.size + len(line.text)
 
     def add(self, entry: Entry) -> None:
         """Append an entry, safe against a loss of power.
@@ -157,68 +203,45 @@ class RunLog:
         Raises:
             NotReady: it cannot be written.
         """
-        entries = self.entries
-        line = json.dumps(_encoded(entry)).encode() + b"\n"
+        line = self.line(entry)
         try:
-            handle = self._open()
-            with os.fdopen(handle, "ab", buffering=0) as file:
-                size = os.fstat(handle).st_size
-                try:
-                    file.write(line)
-                    os.fsync(handle)
-                except OSError:
-                    os.ftruncate(handle, size)
-                    raise
+            append_line(self._home, line)
         except OSError as error:
             raise NotReady(
                 f"the log of {self.run} cannot be written: {error.strerror}",
                 hint="no file was changed; fix the cause, then run again",
             ) from error
-        self._sizes.append(size)
-        entries.append(entry)
+        self.added(entry, line)
 
-    def take_back(self) -> None:
-        """Remove the entry that was added last here: what it says did not happen."""
-        self.entries.pop()
-        size = self._sizes.pop()
-        with suppress(OSError):  # the entry then tells of changes that nobody finds
-            handle = self._open()
-            try:
-                os.ftruncate(handle, size)
-            finally:
-                os.close(handle)
+    def _status(self) -> os.stat_result | None:
+        with suppress(OSError):
+            return (self._home / LOGS / self._file).lstat()
+        return None
 
-    def _open(self) -> int:
-        home = open_home(self._home)
-        try:
-            folder = open_folder(home, _FOLDER)
-        finally:
-            os.close(home)
-        try:
-            return os.open(self._file, APPENDED_FILE, 0o600, dir_fd=folder)
-        finally:
-            os.close(folder)
-
-    def _read(self) -> Iterator[Entry]:
-        path = self._home / _FOLDER / self._file
+    def _read(self) -> tuple[list[Entry], int]:
+        path = self._home / LOGS / self._file
         try:
             with open_regular(path) as file:
-                lines = file.read(_LARGEST).splitlines(keepends=True)
+                content = file.read(_LARGEST + 1)
         except FileNotFoundError:
-            return
+            return [], 0
         except OSError as error:
             raise NotReady(f"the log {path} cannot be read: {error.strerror}") from error
-        for line in lines:
-            if not line.endswith(b"\n"):
-                return  # a kill cut it
-            try:
-                yield _decoded(json.loads(line), self._home.parent.name)
-            except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-                raise NotReady(
-                    f"the log {path} is damaged",
-                    hint="`git diff` shows what changed since the last commit; delete that file "
-                    "if you need no `undo` of this run",
-                ) from error
+        whole_lines = content[: content.rfind(b"\n") + 1]  # a kill may have cut the last one
+        try:
+            if len(content) > _LARGEST:
+                raise ValueError(len(content))
+            entries = [
+                _decoded(json.loads(line), self._home.parent.name)
+                for line in whole_lines.splitlines()
+            ]
+        except _DAMAGE as error:
+            raise NotReady(
+                f"the log {path} is damaged",
+                hint="`git diff` shows what changed since the last commit; delete that file "
+                "if you need no `undo` of this run",
+            ) from error
+        return entries, len(whole_lines)
 
 
 class Link(NamedTuple):
@@ -238,7 +261,7 @@ def links_of(entries: Collection[Entry], *, since: int = 0) -> dict[str, list[Li
     moved_back: dict[int, dict[str, list[Link]]] = {}  # by the number of the entry
     for number, entry in enumerate(entries):
         for path, change in entry.paths.items():
-            if entry.by in _WRITERS and number >= since:
+            if entry.by in WRITERS and number >= since:
                 links[path].append(Link(number, entry.by, change))
             elif entry.by in _BACK:
                 standing = [link for link in links[path] if link.number < entry.since]
@@ -266,6 +289,8 @@ def _encoded(entry: Entry) -> dict[str, Any]:
         fields["since"] = entry.since
     if entry.lost:
         fields["lost"] = sorted(entry.lost)
+    if entry.bases:
+        fields["bases"] = entry.bases
     return fields
 
 
@@ -273,7 +298,7 @@ def _decoded(fields: dict[str, Any], private_folder: str) -> Entry:
     """Read an entry back; a hostile build may have written it, if there was no sandbox.
 
     Raises:
-        ValueError, TypeError, LookupError, AttributeError: it is not an entry of ours.
+        ValueError, TypeError, LookupError, AttributeError, OverflowError: it is no entry of ours.
     """
     by = fields["by"]
     if by not in get_args(By):
@@ -292,6 +317,7 @@ def _decoded(fields: dict[str, Any], private_folder: str) -> Entry:
         left=tuple(map(str, fields.get("left", ()))),
         since=int(fields.get("since", 0)),
         lost=tuple(map(str, fields.get("lost", ()))),
+        bases={str(path): _state(base) for path, base in fields.get("bases", {}).items()},
     )
 
 

@@ -10,16 +10,18 @@ import os
 import stat
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from code_commit_workspace.files.open_flags import NEW_FILE
+from code_commit_workspace.files.path_kinds import lexists
 from code_commit_workspace.move.disk import FEW, flush_file_system
 from code_commit_workspace.move.versions import Version
 
 _ORDINARY = 0o644
 _FAST = 1  # of zlib's levels
+_NEW = "tmp_obj_"  # as git names objects that are not complete
 
 
 class State(NamedTuple):
@@ -69,18 +71,21 @@ class Objects:
         Raises:
             OSError: they cannot be written.
         """
-        written = [path for content in contents if (path := self._write(content, kind))]
-        if not written:
+        paths = (self._write(content, kind) for content in contents)
+        new = dict.fromkeys(path for path in paths if path is not None)
+        if not new:
             return
-        handle = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            if len(written) > FEW:
-                flush_file_system(handle)
-        finally:
-            os.close(handle)
-        if len(written) <= FEW:
-            for path in written:
-                _flush(path)
+        folders = {self._folder, *(path.parent for path in new)}
+        if len(new) > FEW:
+            _flush([self._folder], flush_file_system)
+        else:
+            _flush(new, os.fsync)
+        for path in new:
+            path.replace(path.with_name(path.name.removeprefix(_NEW)))
+        if len(new) > FEW:
+            _flush([self._folder], flush_file_system)
+        else:
+            _flush(folders, os.fsync)
 
     def put_tree(self, states: Mapping[str, State]) -> str:
         """Store a tree with these files and no others, and return its id."""
@@ -101,14 +106,24 @@ class Objects:
         self.put([content], "tree")
         return self.id_of(content, "tree")
 
+    def keep_only(self, ids: Container[str]) -> None:
+        """Delete all other objects, and what a kill left of some.
+
+        Raises:
+            OSError: one cannot be deleted.
+        """
+        for path in self._folder.glob("[0-9a-f][0-9a-f]/*"):
+            if path.parent.name + path.name not in ids:
+                path.unlink()
+
     def _write(self, content: bytes, kind: str) -> Path | None:
-        """Write an object, and return its path; None if it is there."""
+        """Write an object below a name for now, and return its path; None if it is there."""
         name = self.id_of(content, kind)
         path = self._folder / name[:2] / name[2:]
-        if path.exists():
+        if lexists(path):
             return None
         path.parent.mkdir(mode=0o700, exist_ok=True)
-        new = path.with_name("tmp_obj_new")
+        new = path.with_name(f"{_NEW}{path.name}")
         new.unlink(missing_ok=True)  # left by a killed run
         header = b"%b %d\0" % (kind.encode(), len(content))
         packed = zlib.compressobj(_FAST)
@@ -116,14 +131,13 @@ class Objects:
             file.write(packed.compress(header))
             file.write(packed.compress(content))
             file.write(packed.flush())
-        new.replace(path)
-        return path
+        return new
 
 
-def _flush(path: Path) -> None:
-    for place, flags in ((path, os.O_RDONLY), (path.parent, os.O_RDONLY | os.O_DIRECTORY)):
-        handle = os.open(place, flags | os.O_CLOEXEC)
+def _flush(paths: Iterable[Path], flush: Callable[[int], object]) -> None:
+    for path in paths:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            os.fsync(handle)
+            flush(handle)
         finally:
             os.close(handle)

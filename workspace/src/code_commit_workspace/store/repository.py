@@ -15,8 +15,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.folder_size import folder_size
-from code_commit_workspace.files.path_kinds import is_file, is_folder, is_link
-from code_commit_workspace.files.whole_file import replace_file
+from code_commit_workspace.files.path_kinds import is_file, is_link
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.git.config import config_text
 from code_commit_workspace.git.layout import read_git_file
@@ -43,12 +42,14 @@ _CONFIG = """\
 	logallrefupdates = false
 	attributesfile = /dev/null
 	compression = 1
+	bigfilethreshold = 1024g
 	fsync = committed
 	fsyncmethod = batch
 [gc]
 	auto = 0
 """
 _HEAD = "ref: refs/heads/none\n"  # git does not recognize a repository without HEAD
+_LIST_NEEDED = ("rev-list", "--objects", "--no-object-names", "--missing=print")
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 
 
@@ -116,30 +117,24 @@ class PrivateRepository:
     def keep_only(self, ids: Iterable[str]) -> None:
         """Delete the objects that none of `ids` needs.
 
+        Of a tree, the user's git may have deleted some objects; the others are kept.
+
         Raises:
             NotReady: git fails.
         """
         self.forget_index()  # it may have the content of a file that was deleted since
-        names = dict.fromkeys(ids)
-        refs = "".join(f"{name} refs/kept/{name}\n" for name in sorted(names))
+        names = "".join(f"{name}\n" for name in sorted(set(ids)))
+        rows = self.run(["cat-file", "--batch-check"], stdin=names.encode()).splitlines()
+        present = b"".join(row.split()[0] + b"\n" for row in rows if not row.endswith(b"missing"))
+        needed = self.run([*_LIST_NEEDED, "--stdin"], stdin=present)
         try:
-            replace_file(self.path / "packed-refs", refs.encode())
+            self.objects.keep_only(frozenset(needed.decode().split()))
         except OSError as error:
             raise self.unusable(error) from error
-        if self.has_packs:  # git packs very large files at once
-            options = ("-a", "-d", "-l", "-q")
-            self.run(["-c", "repack.writeBitmaps=false", "repack", *options])
-        self.run(["prune", "--expire=now"])
 
     def size(self) -> int:
         """Return the bytes of all files of the repository, which may not exist."""
         return folder_size(self.path)
-
-    @property
-    def has_packs(self) -> bool:
-        """Whether some objects are in packs."""
-        folder = self.path / "objects" / "pack"
-        return is_folder(folder) and any(folder.iterdir())
 
     def prepare(self) -> None:
         """Make the repository, or set it right, once.
@@ -180,7 +175,7 @@ class PrivateRepository:
         _write(self.path / "info" / "exclude", excludes)
         _write(self.path / "objects" / "info" / "alternates", alternates.encode())
         # Remove redirections of git, and locks of a killed run: this run holds the project's lock.
-        for name in ("commondir", "config.worktree", "index.lock", "packed-refs.lock"):
+        for name in ("commondir", "config.worktree", "index.lock", "packed-refs"):
             with suppress(FileNotFoundError):
                 (self.path / name).unlink()
 

@@ -8,8 +8,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from code_commit_workspace.files.path_kinds import lexists
+from code_commit_workspace.move.line import Line
 from code_commit_workspace.move.moving import Choose, Moved, move
 from code_commit_workspace.move.three_way import (
     UNKNOWN,
@@ -19,16 +22,28 @@ from code_commit_workspace.move.three_way import (
     TextMerger,
     three_way,
 )
-from code_commit_workspace.move.versions import Version, read_version
+from code_commit_workspace.move.versions import Version
 from code_commit_workspace.records import Change as FileChange
 from code_commit_workspace.stop import STOP
-from code_commit_workspace.store.log import By, Change, Entry, Link, RunLog, links_of, now
+from code_commit_workspace.store.log import (
+    WRITERS,
+    By,
+    Change,
+    Entry,
+    Link,
+    RunLog,
+    links_of,
+    now,
+)
 from code_commit_workspace.store.looks import Look
 from code_commit_workspace.store.objects import State
 from code_commit_workspace.store.store import Store
 
 if TYPE_CHECKING:
     from code_commit_workspace.store.work import Work
+
+
+_SMALL = 1024 * 1024  # bytes
 
 
 class RunChanges:
@@ -71,7 +86,7 @@ class RunChanges:
             self.begin()
             look = self._look()
             others = [path for path in look.changed if not self._is_as_written(path)]
-            if others:
+            if others and not running(self.log.entries):
                 self.log.add(Entry(by, now(), look.tree, left=others))
             return others
 
@@ -81,29 +96,41 @@ class RunChanges:
 
         The value gets the paths at the end of the block.
         """
-        self.note("person")
         with self.lock:
-            before = self.latest.tree
-            self.log.add(Entry("running", now(), before))
+            self.note("person")
+            number = len(self.log.entries)
+            self.log.add(Entry("running", now(), self.latest.tree))
         written: list[str] = []
         try:
             yield written
         finally:
             with self.lock, STOP.hold():
-                written += self.end_command()
+                written += self.end_command(number)
 
-    def end_command(self) -> Collection[str]:
-        """Log what a command changed since it began; return the paths.
+    def end_command(self, number: int) -> Collection[str]:
+        """Log what a command changed since it began with the entry `number`; return the paths.
+
+        What the run wrote meanwhile is not the command's, and what other commands did counts for
+        the one that ends first.
 
         Raises:
             NotReady: git fails, or the log cannot be written.
         """
-        before = self.log.entries[-1].tree
+        meanwhile = {
+            path: change.after
+            for entry in self.log.entries[number:]
+            for path, change in entry.paths.items()
+        }
         after = self._look().tree
-        changes = self.store.differences(before, after)
+        changes: dict[str, Change] = {}
+        for path, change in self.store.differences(self.log.entries[number].tree, after).items():
+            if path not in meanwhile:
+                changes[path] = change
+            elif not _same(meanwhile[path], change.after):
+                changes[path] = Change(meanwhile[path], change.after)
         old = self.store.versions(change.before for change in changes.values())
         self.store.put(old.values())  # the user's git may delete its own objects
-        self.log.add(Entry("command", now(), after, changes))
+        self.log.add(Entry("command", now(), after, changes, since=number))
         self._wrote |= {path: change.after for path, change in changes.items()}
         return changes.keys()
 
@@ -114,7 +141,7 @@ class RunChanges:
     def _is_as_written(self, path: str) -> bool:
         if path not in self._wrote:
             return False
-        version, _ = read_version(self.store.tree, path)
+        version, _ = self.store.read(path)
         return _same(self.store.state_of(version), self._wrote[path])
 
     # --- writing ----------------------------------------------------------------------------------
@@ -125,7 +152,6 @@ class RunChanges:
         shown: Mapping[str, bytes | None] | None = None,
         *,
         by: By = "response",
-        over_links: bool = False,
     ) -> Moved:
         """Write `changes`, or none of them. What a person changed elsewhere in a file stays.
 
@@ -136,18 +162,18 @@ class RunChanges:
             Conflict: a person changed a file at the same places; nothing was written.
             NotReady: a write failed; the files are as they were.
         """
-        bases = shown or {}
+        bases = {
+            path: None if content is None else Version(content)
+            for path, content in (shown or {}).items()
+        }
         choices: dict[str, Choose] = {}
         for change in changes:
-            base: Base = UNKNOWN
-            if change.path in bases:
-                content = bases[change.path]
-                base = None if content is None else Version(content)
+            base: Base = bases.get(change.path, UNKNOWN)
             target = None if change.content is None else Version(change.content, change.mode)
             choices[change.path] = partial(self._step, base, target)
         with self.lock:
             self.begin()
-            return self._move(choices, by, over_links=over_links)
+            return self._move(choices, by, bases=bases)
 
     def _step(self, base: Base, target: Version | None, current: Version | None) -> Version | None:
         return three_way(base, current, target, self._merge)
@@ -158,43 +184,59 @@ class RunChanges:
         by: By,
         *,
         since: int = 0,
-        fallback: Mapping[str, Version | None] | None = None,
-        over_links: bool = True,
+        fallback: Mapping[str, Version | None] = MappingProxyType({}),
+        bases: Mapping[str, Version | None] = MappingProxyType({}),
     ) -> Moved:
+        """Move files, and log it. An entry that moves back names also files that are as wanted."""
+        logged: list[tuple[Entry, Line]] = []
+
+        def prepare(moved: Moved) -> Line | None:
+            logged.clear()
+            versions = moved.differences if by in WRITERS else moved.versions
+            if not versions:
+                return None
+            self.store.put(version for pair in versions.values() for version in pair)
+            state_of = self.store.state_of
+            paths = {
+                path: Change(state_of(before), state_of(after))
+                for path, (before, after) in versions.items()
+            }
+            seen = {
+                path: base for path, base in bases.items() if _was_changed(base, versions, path)
+            }
+            self.store.put(seen.values())
+            entry = Entry(
+                by,
+                now(),
+                paths=paths,
+                since=since,
+                lost=moved.replaced,
+                bases={path: state_of(base) for path, base in seen.items()},
+            )
+            self._remember({paths[path].before: before for path, (before, _) in versions.items()})
+            line = self.log.line(entry)
+            logged.append((entry, line))
+            return line
+
+        store = self.store
         with STOP.hold():
             moved = move(
-                self.store.tree,
-                self.store.home,
-                choices,
-                fallback=fallback,
-                over_links=over_links,
-                recording=partial(self._recording, by, since),
+                store.tree, store.home, store.read, choices, fallback=fallback, prepare=prepare
             )
+            for entry, line in logged:
+                self.log.added(entry, line)
         self._wrote |= {
-            path: self.store.state_of(after) for path, (_, after) in moved.differences.items()
+            path: store.state_of(after) for path, (_, after) in moved.differences.items()
         }
         return moved
 
-    @contextmanager
-    def _recording(self, by: By, since: int, moved: Moved) -> Iterator[None]:
-        """Save what the block replaces and writes, and log it; forget the entry if it fails."""
-        if not moved.differences:
-            yield
-            return
-        state_of = self.store.state_of
-        paths: dict[str, Change] = {}
-        self.store.put(version for pair in moved.differences.values() for version in pair)
-        for path, (before, after) in moved.differences.items():
-            left = after
-            if after is not None and after.mode is None and before is not None:
-                left = after._replace(mode=before.mode)
-            paths[path] = Change(state_of(before), state_of(left))
-        self.log.add(Entry(by, now(), paths=paths, since=since, lost=moved.replaced))
-        try:
-            yield
-        except BaseException:
-            self.log.take_back()
-            raise
+    def _remember(self, versions: Mapping[State | None, Version | None]) -> None:
+        """Keep small versions at hand: acceptance checks ask for what was there before."""
+        self._versions |= {
+            state: version
+            for state, version in versions.items()
+            if version is None or len(version.content) <= _SMALL
+        }
 
     # --- moving back ------------------------------------------------------------------------------
 
@@ -238,7 +280,7 @@ class RunChanges:
 
     def back(
         self,
-        by: Literal["trial", "undo"],
+        by: Literal["trial", "restore", "undo"],
         *,
         since: int = 0,
         but: Collection[str] = (),
@@ -262,7 +304,9 @@ class RunChanges:
         first = {path: of_path[0].change.before for path, of_path in links.items()}
         versions = self.store.versions(first.values())
         choices = {path: partial(self._undone, of_path) for path, of_path in links.items()}
-        fallback = {path: versions[state] for path, state in first.items()} if force else None
+        fallback: dict[str, Version | None] = {}
+        if force:
+            fallback = {path: versions[state] for path, state in first.items()}
         self._versions = versions
         return self._move(choices, by, since=since, fallback=fallback)
 
@@ -326,13 +370,24 @@ class RunChanges:
             if path in net:
                 version = self._version(net[path].before)
             else:
-                version, _ = read_version(self.store.tree, path)
+                version, _ = self.store.read(path)
             originals[path] = version and version.content
         return originals
 
+    def left(self) -> tuple[str, ...]:
+        """Return the paths that changed while processes ran, that nobody undoes, and that exist."""
+        entries = self.log.entries
+        written = {path for entry in entries for path in entry.paths}
+        paths = {path for entry in entries if entry.by == "process" for path in entry.left}
+        root = self.store.tree.root
+        return tuple(sorted(path for path in paths - written if lexists(root / path)))
+
     def net(self) -> dict[str, Change]:
-        """Return what the run changed and nobody moved back, without what people changed."""
-        return self.net_of(links_of(self.log.entries))
+        """Return what the run changed and did not move back itself, without what people changed.
+
+        What was undone since counts.
+        """
+        return self.net_of(links_of(self.log.of_run))
 
     def moment(self) -> str:
         """Return the present moment, for `since`, also of a later run."""
@@ -383,10 +438,17 @@ class Trial:
         self.is_kept = True
 
 
+def running(entries: Sequence[Entry]) -> Sequence[int]:
+    """Return the numbers of the entries with which commands began that have not ended."""
+    ended = {entry.since for entry in entries if entry.by == "command"}
+    begun = [number for number, entry in enumerate(entries) if entry.by == "running"]
+    return [number for number in begun if number not in ended]
+
+
 def redoable(entry: Entry) -> Collection[str]:
     """Return the paths that a redo of `entry` brings back: of a trial, what a person lost."""
     match entry.by:
-        case "undo":
+        case "restore" | "undo":
             return entry.paths.keys()
         case "trial":
             return entry.lost
@@ -398,3 +460,13 @@ def _same(one: State | None, other: State | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.blob == other.blob and one.is_link == other.is_link
+
+
+def _was_changed(
+    base: Version | None, versions: Mapping[str, tuple[Version | None, Version | None]], path: str
+) -> bool:
+    """Return whether somebody changed a file since the writer saw it, before it was written."""
+    if path not in versions:
+        return False
+    before, _ = versions[path]
+    return not (base.same_as(before) if base else before is None)

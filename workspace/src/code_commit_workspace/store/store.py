@@ -15,7 +15,7 @@ from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.git import Git
 from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.survey import Write
-from code_commit_workspace.move.versions import Version
+from code_commit_workspace.move.versions import Version, read_version
 from code_commit_workspace.records import StoreLimits
 from code_commit_workspace.store.builds import Builds
 from code_commit_workspace.store.log import Change, Logs
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 500  # objects that one git process reads, and files that a copy holds in memory
 _LONGEST_HEADER = 200  # bytes of an object's header in the output of `git cat-file --batch`
 _NOTHING = "000000"
-_DIFF = (
-    *("diff-tree", "-r", "-z", "--numstat", "-p", "--no-renames"),
-    *("--no-ext-diff", "--no-textconv", "--no-color"),
-)
+_DIFF = ("diff-tree", "-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
 
 
 class FileDiff(NamedTuple):
@@ -65,6 +62,7 @@ class Store:
         self.git = git
         self.home = home
         self.logs = Logs(home)
+        self._limits = limits
         self._repository = PrivateRepository(git, home)
         self._looks = Looks(tree, git, self._repository, limits)
 
@@ -80,6 +78,15 @@ class Store:
             NotReady: git fails.
         """
         return self._looks.look(warn)
+
+    def read(self, path: str) -> tuple[Version | None, os.stat_result | None]:
+        """Return what is at `path` now, and its status.
+
+        Raises:
+            NotReady: what is there is neither a file nor a link nor a folder, is too large to be
+                kept, or cannot be read.
+        """
+        return read_version(self.tree, path, lambda: self._limits().max_file)
 
     def put(self, versions: Iterable[Version | None]) -> None:
         """Keep the contents of `versions`.
@@ -102,7 +109,7 @@ class Store:
         """Return the version of each state.
 
         Raises:
-            NotReady: the content of one is gone.
+            NotReady: the content of one is gone or damaged.
         """
         versions: dict[State | None, Version | None] = {None: None}
         wanted = {state for state in states if state is not None}
@@ -135,7 +142,7 @@ class Store:
         """Return what differs between two trees, by path."""
         if old == new:
             return {}
-        output = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", old, new])
+        output = self._repository.run(["diff-tree", "-r", "-z", "--no-renames", old, new, "--"])
         fields = os.fsdecode(output).split("\0")
         differences: dict[str, Change] = {}
         for entry, path in zip(fields[::2], fields[1::2], strict=False):
@@ -143,31 +150,48 @@ class Store:
             differences[path] = Change(_state(old_mode, old_blob), _state(new_mode, new_blob))
         return differences
 
-    def diffs(
-        self, changes: Mapping[str, Change], *, most: int, options: Collection[str] = ()
-    ) -> list[FileDiff]:
+    def diffs(self, changes: Mapping[str, Change], *, most: int) -> list[FileDiff]:
         """Return the diffs of `changes`, sorted by path.
 
-        Texts are left out where they have more than `most` bytes together. `options` are of git.
+        Texts are left out where they have more than `most` bytes together.
         """
-        befores = {path: change.before for path, change in changes.items() if change.before}
-        afters = {path: change.after for path, change in changes.items() if change.after}
-        if befores == afters:
+        output = self._diff(changes, ["-z", "--numstat"], most)
+        if not output:
             return []
-        put_tree = self._repository.objects.put_tree
-        command = [*_DIFF, *options, put_tree(befores), put_tree(afters), "--"]
-        output = self._repository.run(command, most=most)
         if len(output) > most and len(changes) > 1:
             paths = sorted(changes)
             halves = (paths[: len(paths) // 2], paths[len(paths) // 2 :])
             return [
                 diff
                 for half in halves
-                for diff in self.diffs(
-                    {path: changes[path] for path in half}, most=most // 2, options=options
-                )
+                for diff in self.diffs({path: changes[path] for path in half}, most=most // 2)
             ]
         return _parse_diffs(output, changes, was_cut=len(output) > most)
+
+    def patch(self, changes: Mapping[str, Change], *, most: int) -> bytes:
+        """Return the patch of `changes` for `git apply`, with binary files.
+
+        Its paths begin at the top of the project's repository.
+
+        Raises:
+            NotReady: it has more than `most` bytes.
+        """
+        folder = self._repository.prefix
+        options = ["--binary", f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}"]
+        patch = self._diff(changes, options, most)
+        if len(patch) > most:
+            raise NotReady(f"the patch has more than {most / 1e6:,.0f} MB")
+        return patch
+
+    def _diff(self, changes: Mapping[str, Change], options: Sequence[str], most: int) -> bytes:
+        """Return what git prints, at least one byte more than `most` if it is longer."""
+        befores = {path: change.before for path, change in changes.items() if change.before}
+        afters = {path: change.after for path, change in changes.items() if change.after}
+        if befores == afters:
+            return b""
+        put_tree = self._repository.objects.put_tree
+        command = [*_DIFF, *options, put_tree(befores), put_tree(afters), "--"]
+        return self._repository.run(command, most=most)
 
     def copy(self, tree: str, into: ProjectTree, home: Path) -> None:
         """Write the files of a tree into an empty folder; `home` is the state folder there.
@@ -204,12 +228,7 @@ class Store:
     @cached_property
     def builds(self) -> Builds:
         """The trees on which the build passed last."""
-        return Builds(self.home)
-
-    def note_build(self, look: Look, *, passed: bool) -> None:
-        """Remember how the build of all files of `look` ended, unless some are too large."""
-        if not self._looks.left_out:
-            self.builds.add(look.tree, passed=passed)
+        return Builds(self.home, lambda: not self._looks.left_out)
 
     # --- what is kept -----------------------------------------------------------------------------
 
@@ -239,6 +258,7 @@ class Store:
                     yield entry.tree
                 for change in entry.paths.values():
                     yield from (state.blob for state in change if state is not None)
+                yield from (base.blob for base in entry.bases.values() if base is not None)
 
     def _contents(self, blobs: Collection[str]) -> dict[str, bytes]:
         names = sorted(blobs)
@@ -246,11 +266,13 @@ class Store:
         for start in range(0, len(names), _AT_ONCE):
             lines = "".join(f"{name}\n" for name in names[start : start + _AT_ONCE])
             answer = self._repository.run(["cat-file", "--batch"], stdin=lines.encode())
-            contents |= dict(_parse_batch(answer))
+            for name, content in _parse_batch(answer):
+                if self._repository.objects.id_of(content) == name:
+                    contents[name] = content
         if missing := len(names) - len(contents):
             raise NotReady(
-                f"the store is incomplete: {missing} of its objects are gone",
-                hint="they were commits that git has deleted since; restore the files yourself",
+                f"the store is incomplete: {missing} of its objects are gone or damaged",
+                hint="restore the files yourself, such as with git",
             )
         return contents
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from code_commit_workspace.errors import Conflict, NotReady
-from code_commit_workspace.move.versions import read_version
-from code_commit_workspace.store.log import Entry, RunLog, links_of
-from code_commit_workspace.store.run_changes import RunChanges, redoable
+from code_commit_workspace.git import GitError
+from code_commit_workspace.store.log import Entry, RunLog, links_of, now
+from code_commit_workspace.store.run_changes import RunChanges, redoable, running
 from code_commit_workspace.store.store import Store
 from code_commit_workspace.words import join_paths
 
@@ -77,7 +77,7 @@ def undo(
         tuple(sorted(moved.differences)),
         merged=tuple(sorted(merged)),
         replaced=tuple(sorted(moved.replaced)),
-        left=tuple(sorted(_left(store, log.entries, links.keys()))),
+        left=changes.left(),
     )
 
 
@@ -117,19 +117,19 @@ def finish_interrupted(store: Store) -> str | None:
     if log is None or not log.entries:
         return None
     changes = RunChanges(store, log)
-    if log.entries[-1].by == "running":
-        changes.end_command()
+    for number in running(log.entries):
+        changes.end_command(number)
     begun = [number for number, entry in enumerate(log.entries) if entry.by == "trying"]
     ended = {entry.since for entry in log.entries if entry.by in {"trial", "kept"}}
     unfinished = [number for number in begun if number not in ended]
     if not unfinished:
         return None
     moved = changes.back("trial", since=unfinished[0])
-    log.add(Entry("kept", log.entries[-1].time, since=unfinished[0]))
-    return (
-        f"the run {log.run} was killed in a trial: {join_paths(sorted(moved.differences), _NAMED)} "
-        "moved back"
-    )
+    log.add(Entry("kept", now(), since=unfinished[0]))
+    if not moved.differences:
+        return None
+    paths = join_paths(sorted(moved.differences), _NAMED)
+    return f"the run {log.run} was killed in a trial: {paths} moved back"
 
 
 def _latest(store: Store) -> RunLog:
@@ -139,15 +139,14 @@ def _latest(store: Store) -> RunLog:
         NotReady: the latest run changed nothing, or its changes are committed or gone.
     """
     for log in store.logs.latest_first():
-        links = links_of(log.entries)
-        if not links:
+        changes = RunChanges(store, log).net_of(links_of(log.entries))
+        if not changes:
             if any(entry.by == "undo" for entry in log.entries):
                 continue
             raise NotReady(
                 f"nothing to undo: the latest run, {log.run}, changed nothing that is there",
                 hint="`code-commit undo RUN` takes back an earlier one",
             )
-        changes = RunChanges(store, log).net()
         if _are_committed(store, changes):
             raise NotReady(
                 f"the changes of the latest run, {log.run}, are in the last commit",
@@ -164,15 +163,19 @@ def _are_committed(store: Store, changes: Collection[str]) -> bool:
     committed: dict[str, tuple[str, str]] = {}
     for start in range(0, len(paths), _AT_ONCE):
         names = ["ls-tree", "-z", "HEAD", "--", *paths[start : start + _AT_ONCE]]
-        for row in os.fsdecode(store.git.run(names, check=False)).split("\0")[:-1]:
+        try:
+            rows = os.fsdecode(store.git.run(names)).split("\0")
+        except GitError:
+            return False
+        for row in rows[:-1]:
             entry, _, path = row.partition("\t")
             mode, _kind, blob = entry.split(" ")
             committed[path] = (mode, blob)
-    return bool(committed) and all(_present(store, path) == committed.get(path) for path in paths)
+    return all(_present(store, path) == committed.get(path) for path in paths)
 
 
 def _present(store: Store, path: str) -> tuple[str, str] | None:
-    version, _ = read_version(store.tree, path)
+    version, _ = store.read(path)
     state = store.state_of(version)
     return state and (state.git_mode, state.blob)
 
@@ -198,12 +201,6 @@ def _latest_undo(store: Store, run: str | None) -> tuple[RunLog, int]:
         whose = f" of the run {run}" if run else ""
         raise NotReady(f"no undo{whose} can be taken back, so there is nothing to redo")
     return latest[1:]
-
-
-def _left(store: Store, entries: Sequence[Entry], written: Collection[str]) -> set[str]:
-    """Return the paths that changed while processes ran, and that are there."""
-    paths = {path for entry in entries if entry.by == "process" for path in entry.left}
-    return {path for path in paths.difference(written) if os.path.lexists(store.tree.root / path)}
 
 
 def _below(changed: Collection[str], paths: Sequence[str], run: str) -> Collection[str]:

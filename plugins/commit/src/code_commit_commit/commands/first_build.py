@@ -94,7 +94,7 @@ def run_first_build(host: Host, announcement: str) -> FirstBuild:
         build = workspace.run_build(log=log, timeout=host.build_timeout)
         seconds = time.monotonic() - start
         if look and workspace.store.look().tree == look.tree:
-            workspace.store.note_build(look, passed=build.passed)
+            workspace.store.builds.add(look.tree, passed=build.passed)
         output = _end_of(log)
     altered = (f"build.sh altered {path}, which builds cannot change" for path in build.tampered)
     ending = build.ending

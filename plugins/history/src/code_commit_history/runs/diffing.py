@@ -4,65 +4,59 @@ from __future__ import annotations
 
 import argparse
 
-from code_commit.plugin_api import ExitCode, Host, NotReady, find_run, join_paths
-from code_commit_history.changes import steps_of, whole_change
+from code_commit.plugin_api import ExitCode, Host, NotReady, find_run
+from code_commit_history.changes import steps_of
 from code_commit_history.story import read_story
-from code_commit_workspace import create_file, require_no_link_out
+from code_commit_workspace import RunChanges, create_file, require_no_link_out
 
-_NAMED = 20  # paths in one message
 _LARGEST = 64 * 1024 * 1024  # bytes; redaction needs three times that in memory
 
 
 def diff(host: Host, arguments: argparse.Namespace) -> int:
-    """Print how a run, with its builds, changed the visible files, or what one attempt wrote.
+    """Print what the responses of a run, and the commands of its model, changed.
 
-    With `--patch`, write it to a file.
+    With `--attempt`, print what one attempt wrote. With `--patch`, write it to a file.
 
     Raises:
-        NotReady: there is no such run or attempt, its checkpoints were deleted, the diff is too
-            large, or the file cannot be written.
+        NotReady: there is no such run or attempt, the run changed nothing, the diff is too large,
+            or the file cannot be written.
     """
     folder = find_run(host.root, arguments.run)
     with host.workspace(writes=True, repository="existing") as project:
-        checkpoints = project.checkpoints.of_run(folder.name)
-        commits = whole_change(checkpoints)
-        if commits is None:
+        log = project.store.logs.of(folder.name)
+        if log is None or not any(entry.paths for entry in log.entries):
             raise NotReady(
-                f"{folder.name} has no checkpoint",
-                hint="it wrote nothing, or its checkpoints were pruned; `code-commit runs` lists "
-                "what each run changed",
+                f"{folder.name} has no changes",
+                hint="it wrote nothing, or an earlier version of this program made it; "
+                "`code-commit runs` lists what each run changed",
             )
-        if arguments.attempt is not None:
-            applied = read_story(folder).applied
-            steps = {step.number: step for step in steps_of(checkpoints, applied)}
+        if arguments.attempt is None:
+            changes = RunChanges(project.store, log).net()
+        else:
+            steps = {step.number: step.entry for step in steps_of(log, read_story(folder).applied)}
             if arguments.attempt not in steps:
                 numbers = ", ".join(map(str, steps)) or "none"
                 raise NotReady(
                     f"attempt {arguments.attempt} of {folder.name} changed nothing",
                     hint=f"attempts with changes: {numbers}",
                 )
-            commits = steps[arguments.attempt].old, steps[arguments.attempt].new
-        old, new = commits
-        paths = project.checkpoints.changes(old, new)
-        raw = project.checkpoints.diff(old, new, most=_LARGEST)
-        patch = b""
-        if arguments.patch:
-            patch = project.checkpoints.patch(old, new, most=_LARGEST)
-        left_out = project.checkpoints.left_out(old, new)
-    if left_out:
-        host.out.note(
-            f"warning: too large to save, so not in the diff: {join_paths(left_out, _NAMED)}"
+            changes = dict(steps[arguments.attempt].paths)
+        diffs = project.store.diffs(changes, most=_LARGEST)
+        patch = project.store.patch(changes, most=_LARGEST) if arguments.patch else b""
+    if not all(file.text for file in diffs):
+        raise NotReady(
+            f"the diff has more than {_LARGEST // 2**20} MiB", hint="use `--attempt`, or git"
         )
+    redactor = host.redactor
     if arguments.patch:
         require_no_link_out(host.root, host.root / arguments.patch, arguments.patch)
-        _write(arguments.patch, host.redactor.data(patch))
-    redactor = host.redactor
-    text = redactor.text(raw.decode("utf-8", "replace"))
+        _write(arguments.patch, redactor.data(patch))
+    text = redactor.text("".join(file.text for file in diffs))
     if arguments.json:
         document = {
             "run": folder.name,
             "attempt": arguments.attempt,
-            "paths": redactor.json(list(paths)),
+            "paths": redactor.json(sorted(changes)),
             "diff": text,
         }
         host.out.document(document)

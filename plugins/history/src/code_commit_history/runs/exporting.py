@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +24,9 @@ from code_commit.plugin_api import (
     require_sync,
     run_folders,
 )
-from code_commit_history.changes import Step, steps_of, whole_change
-from code_commit_history.story import read_story
-from code_commit_workspace import Checkpoints, create_file
+from code_commit_history.changes import steps_of
+from code_commit_history.story import Applied, read_story
+from code_commit_workspace import RunChanges, Store, create_file
 
 SINKS, _NEXT = "code_commit_log_sinks", "next_run"
 
@@ -120,38 +120,35 @@ def current_records(host: Host, folder: Path) -> Iterator[Record]:
 
 
 def _diffs(host: Host, folder: Path) -> dict[int, str]:
-    """Write the missing diffs of the run from its checkpoints; return their names by event."""
+    """Write the missing diffs of the run from its log; return their names by event."""
+    names: dict[int, str] = {}
+    texts: dict[str, str] = {}
     try:
         with host.workspace(writes=True, repository="existing") as project:
-            checkpoints = project.checkpoints.of_run(folder.name)
-            steps = steps_of(checkpoints, read_story(folder).applied)
-            names = {step.applied.seq: _name_of(step) for step in steps if step.applied}
-            commits = {_name_of(step): (step.old, step.new) for step in steps if step.applied}
-            if whole := whole_change(checkpoints):
-                commits["all-changes.diff"] = whole
-            diffs = {
-                name: _small_diff(project.checkpoints, old, new)
-                for name, (old, new) in commits.items()
-            }
+            store = project.store
+            log = store.logs.of(folder.name)
+            for step in steps_of(log, read_story(folder).applied):
+                if step.applied:
+                    names[step.applied.seq] = _name_of(step.applied)
+                    texts[_name_of(step.applied)] = _small_diff(store, step.entry.paths)
+            if log:
+                texts["all-changes.diff"] = _small_diff(store, RunChanges(store, log).net())
     except CodeCommitError:
         return {}  # a run is running, or the repository is gone: export without diffs
-    for name, text in diffs.items():
+    for name, text in texts.items():
         if text:
-            _write_diff(folder, name, host.redactor.data(text))
-    return {seq: name for seq, name in names.items() if diffs[name]}
+            _write_diff(folder, name, host.redactor.text(text).encode())
+    return {seq: name for seq, name in names.items() if texts[name]}
 
 
-def _small_diff(checkpoints: Checkpoints, old: str, new: str) -> bytes | None:
-    """Return a diff, or None if it is too large for a log."""
-    try:
-        return checkpoints.diff(old, new, most=LARGEST_DIFF)
-    except NotReady:
-        return None
+def _small_diff(store: Store, changes: Mapping[str, Any]) -> str:
+    """Return a diff, or an empty text if it is too large for a log."""
+    diffs = [file.text for file in store.diffs(changes, most=LARGEST_DIFF)]
+    return "".join(diffs) if all(diffs) else ""
 
 
-def _name_of(step: Step) -> str:
-    call = step.applied.call if step.applied else None
-    return "changes.diff" if call is None else f"{call}-changes.diff"
+def _name_of(applied: Applied) -> str:
+    return "changes.diff" if applied.call is None else f"{applied.call}-changes.diff"
 
 
 def _write_diff(folder: Path, name: str, text: bytes) -> str:

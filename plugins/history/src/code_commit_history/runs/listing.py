@@ -57,7 +57,7 @@ def list_all(host: Host, arguments: argparse.Namespace) -> int:
         host.out.document(
             {
                 "runs": rows_of_runs,
-                "bytes": {"logs": stored.logs, "checkpoints": stored.checkpoints},
+                "bytes": {"logs": stored.logs, "store": stored.store},
             }
         )
         return ExitCode.REACHED

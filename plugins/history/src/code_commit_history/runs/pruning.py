@@ -8,7 +8,7 @@ from code_commit.plugin_api import ExitCode, Host, Retention, count_of, megabyte
 
 
 def prune(host: Host, arguments: argparse.Namespace) -> int:
-    """Delete the folders and checkpoints of all finished runs but the newest `keep`.
+    """Delete the folders and logs of all finished runs but the newest `keep`.
 
     Raises:
         NotReady: another run holds the lock, or a folder cannot be deleted.
