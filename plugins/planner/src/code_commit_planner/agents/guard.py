@@ -44,10 +44,12 @@ class Guard:
     run: Run
     more: tuple[str, ...] = ()
     head: Callable[[], str] = str
+    _begun: str = ""  # when the agent began to work
     _restored: list[str] = field(default_factory=list)
 
     def tools(self, toolbox: Toolbox, agent: str, *, writes: tuple[str, ...] = ()) -> Toolbox:
         """Return `toolbox` with tools that change none of these files but `writes`."""
+        self._begun = self.run.moment()
         tools = dict(toolbox.tools)
         reason = f"{FOLDER} and the requirements belong to the program; write todos with todo_write"
         for name in _WRITING:
@@ -58,6 +60,7 @@ class Guard:
 
     def tools_of_planner(self, toolbox: Toolbox) -> Toolbox:
         """Return `toolbox` with tools that write only the new requirements."""
+        self._begun = self.run.moment()
         tools = dict(toolbox.tools)
         reason = f"you may write only {NEW}"
         for name in _WRITING:
@@ -81,6 +84,7 @@ class Guard:
         """
         command = read_running_command(self.run.state)
         if command is not None and command.head == self.head():
+            self._begun = self.run.moment()
             try:
                 self._restore(command, messages.RESTORED_AFTER_KILL)
             except ProjectTampered as error:
@@ -115,7 +119,7 @@ class Guard:
     @contextmanager
     def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[RunningCommand]:
         """Remember that a command runs in the block."""
-        command = RunningCommand(agent, self.head(), writes, self.run.moment())
+        command = RunningCommand(agent, self.head(), writes, self._begun)
         command.save(self.run.state)
         try:
             yield command
@@ -130,12 +134,13 @@ class Guard:
         Raises:
             ProjectTampered: a file cannot be restored.
         """
+        paths = [FOLDER]
         with STOP.hold():
-            changes = list(self._restorations(command))
-            if not changes:
-                return ""
-            paths = [change.path for change in changes]
             try:
+                changes = list(self._restorations(command))
+                if not changes:
+                    return ""
+                paths = [change.path for change in changes]
                 self.run.apply(changes)
             except (NotReady, ResponseRefused) as error:
                 reason = (
@@ -149,7 +154,7 @@ class Guard:
 
     def _restorations(self, command: RunningCommand) -> Iterator[Change]:
         """Yield the changes that restore files."""
-        work = self.run.changes_since(command.begun, self.run.moment())
+        work = self.run.changes_since(*dict.fromkeys((command.begun, self._begun)))
         changed = work.written | work.by_commands
         protected = {path for path in changed if path.startswith(f"{FOLDER}/") or path in self.more}
         originals = work.originals(protected - {*command.writes, NEW})
