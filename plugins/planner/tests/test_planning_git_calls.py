@@ -13,13 +13,13 @@ CALLS = {
     "branch": ["config", "ls-files", *HEAD],
     # The first look at all files.
     "requirements": ["var", "status", *CHECKED, *LOOK],
-    # The tag and the line of the history, in one change; the planner writes; what it dropped.
-    "approval": CHECKED,
+    # The tag and the line of the history, in one change; when the planner begins; what it writes.
+    "approval": [*CHECKED, *LOOK, *CHECKED],
     "review": [
         *(*HEAD, "diff", "ls-files", "status"),  # what is staged, overlooked and dirty
         *(*CHECKED, *LOOK, *CHECKED),  # the start; the summary
-        *(*HEAD, *CHECKED, *HEAD),  # the player writes todos and a file
-        *(*LOOK, *WORK, *HEAD),  # the coach
+        *(*HEAD, *LOOK, *CHECKED, *HEAD),  # the player writes todos and a file
+        *(*LOOK, *WORK, "ls-files", *HEAD),  # the coach
         *(*CHECKED, *LOOK, *WORK),  # the new names; the changes for the message
         *(*HEAD, "diff", "status", "add"),
         *(*HEAD, *WORK),  # who wrote what
