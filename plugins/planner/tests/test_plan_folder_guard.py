@@ -156,6 +156,19 @@ def test_the_planner_writes_new_requirements_alone(codebase):
     assert all(note in answer for answer in refused)
 
 
+def test_a_command_of_the_planner_that_cannot_be_undone_ends_its_work(codebase):
+    cast = codebase.cast
+    codebase.write(NEW, "old words\n")
+    command = "rm one.txt; mkfifo one.txt"
+    cast.planner = [cast.called("shell", command=command), *cast.planner]
+    person = codebase.plan()
+    person.answers("")
+    assert person.ends()["exit_code"] == 1
+    [error] = [text for text in person.messages() if "a command of the planner" in text]
+    assert "its changes cannot be undone: one.txt cannot be read: not a regular file" in error
+    assert len(cast.requests["planner"]) == 1
+
+
 def test_a_command_of_the_planner_may_write_the_requirements(codebase):
     cast = codebase.cast
     codebase.write(NEW, "old words\n")

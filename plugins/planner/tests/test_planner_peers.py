@@ -134,6 +134,24 @@ def test_chat_follows_the_person(codebase):
     ]
 
 
+def test_what_the_person_writes_between_two_turns_of_a_chat_stays(codebase):
+    cast = codebase.cast
+    codebase.write("text.txt", "one\ntwo\nthree\n")
+    cast.player = [
+        *(cast.called("read_file", path="text.txt"), cast.done()),
+        *(cast.writes("text.txt", "one\ntwo\n3\n"), cast.done()),
+    ]
+    person = codebase.start(workflow=("--chat",))
+    person.answers("Read the text.")
+    person.question()
+    codebase.write("text.txt", "ONE\ntwo\nthree\n")
+    person.says("Write digits.")
+    person.answers("quit")
+    finished = person.ends()
+    assert codebase.read("text.txt") == "ONE\ntwo\n3\n"
+    assert finished["data"]["files"] == [{"path": "text.txt", "added": 1, "removed": 1}]
+
+
 def test_a_killed_chat_is_offered_again(codebase):
     cast = codebase.cast
     cast.player = [cast.done("one"), cast.done("two"), cast.done("three")]

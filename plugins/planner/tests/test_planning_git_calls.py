@@ -8,25 +8,25 @@ HEAD = ["rev-parse"]
 CHECKED = ["check-ignore"]
 # A look at the files that finds changes, and what the agents changed until then.
 LOOK = ["ls-files", "update-index", "write-tree"]
-FILES = ["ls-files", *CHECKED]
+WORK = ["ls-files", *CHECKED, "diff-tree"]
 CALLS = {
     "branch": ["config", "ls-files", *HEAD],
     # The first look at all files.
     "requirements": ["var", "status", *CHECKED, *LOOK],
-    # The tag and the line of the history, in one change; the planner writes; what it dropped.
-    "approval": CHECKED,
+    # The tag and the line of the history, in one change; when the planner begins; what it writes.
+    "approval": [*CHECKED, *LOOK, *CHECKED],
     "review": [
         *(*HEAD, "diff", "ls-files", "status"),  # what is staged, overlooked and dirty
         *(*CHECKED, *LOOK, *CHECKED),  # the start; the summary
-        *(*HEAD, *CHECKED, *HEAD),  # the player writes todos and a file
-        *(*LOOK, *FILES, *HEAD),  # the coach
-        *(*CHECKED, *LOOK, *FILES),  # the new names; the changes for the message
+        *(*HEAD, *LOOK, *CHECKED, *HEAD),  # the player writes todos and a file
+        *(*LOOK, *WORK, "ls-files", *HEAD),  # the coach
+        *(*CHECKED, *LOOK, *WORK),  # the new names; the changes for the message
         *(*HEAD, "diff", "status", "add"),
-        *(*HEAD, *FILES),  # who wrote what
+        *(*HEAD, *WORK),  # who wrote what
         *("diff", "config"),
     ],
     "next": [*CHECKED, "status", "add", "diff", "show", "commit", *HEAD],
-    "end": LOOK,  # what git changed
+    "end": [*LOOK, "diff-tree"],  # what git changed, and what the run did
 }
 
 

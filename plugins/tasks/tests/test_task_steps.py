@@ -328,6 +328,19 @@ def test_a_rejected_key_is_not_retried(work) -> None:
 # --- lists in lists ------------------------------------------------------------------------------------------------
 
 
+def test_what_a_person_changes_in_a_shown_file_while_the_model_answers_stays(work) -> None:
+    def while_a_person_writes(_request) -> str:
+        work.project.write({"a.txt": "ONE\ntwo\nthree\n"})
+        return work.code("await write_file('a.txt', 'one\\ntwo\\n3\\n'); return '';")
+
+    work.project.write({"a.txt": "one\ntwo\nthree\n"})
+    context = {"files": [{"pattern": "a.txt"}]}
+    work.server.script(work.listed(work.step(context=context)), while_a_person_writes)
+    finished = work()
+    assert finished.exit_code == 0, finished.stderr
+    assert work.project.read("a.txt") == "ONE\ntwo\n3\n"
+
+
 def test_a_step_can_be_divided(work) -> None:
     sees = work.step("last", context={"previous_steps": [0]})
     work.server.script(

@@ -300,15 +300,18 @@ def test_what_a_person_wrote_elsewhere_since_the_agent_read_a_file_stays(bench):
 
 def test_what_a_person_wrote_before_a_replacement_is_unknown_to_the_agent(bench):
     file = bench.project.root / "a.txt"
-    replace = ["str_replace", {"path": "a.txt", "old_str": "three", "new_str": "3"}]
+    replaced = [
+        ["str_replace", {"path": "a.txt", "old_str": "ONE", "new_str": "FIRST"}],
+        ["str_replace", {"path": "a.txt", "old_str": "three", "new_str": "3"}],
+    ]
     worked = bench.work(
         {"calls": [read("a.txt")]},
-        {"calls": [replace], "meanwhile": {str(file): "ONE\ntwo\nthree\n"}},
+        {"calls": replaced, "meanwhile": {str(file): "ONE\ntwo\nthree\n"}},
         {"calls": [write("a.txt", "one\ntwo\n3\n")]},
         {"text": "done"},
     )
-    assert [result["is_error"] for result in worked.results] == [False] * 3
-    assert file.read_text() == "ONE\ntwo\n3\n"
+    assert [result["is_error"] for result in worked.results] == [False] * 4
+    assert file.read_text() == "FIRST\ntwo\n3\n"
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,7 @@ class FinalCheck:
 
     def _why(self) -> str:
         run = self._run
+        run.moment()  # so that what people changed before does not count as the build's
         build = run.build()
         if build.tampered:
             raise ProjectTampered(build.tampered)

@@ -192,6 +192,7 @@ class _Loop:
         """
         if not self.task.builds or not has_build(self.run):
             return LoopResult(LoopEnd.APPROVED, turn)
+        self.run.moment()  # so that what people changed before does not count as the build's
         result = self.run.build()
         if result.tampered:
             paths = ", ".join(result.tampered)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -23,7 +23,7 @@ from code_commit_planner.agents.running_command import (
 from code_commit_planner.dialog import messages
 from code_commit_planner.dialog.notices import show
 from code_commit_planner.dialog.text import fill, legible
-from code_commit_planner.plan_folder.folder import FOLDER, NEW, TODO
+from code_commit_planner.plan_folder.folder import FOLDER, NEW
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError
 from code_commit_toolbox.toolbox import Toolbox
 from code_commit_toolbox.tools.shell import shell
@@ -35,7 +35,7 @@ _LIMIT = 10 * 1024 * 1024
 
 @dataclass(slots=True)
 class Guard:
-    """Protects the files in the plan folder, and `more` files, as they were before an agent.
+    """Protects the files in the plan folder, and `more` files, unless git ignores them.
 
     `head` is as in `Task`. `new_requirements.md` belongs to the person, who may edit it at any
     time, and the todo list to the player.
@@ -44,15 +44,12 @@ class Guard:
     run: Run
     more: tuple[str, ...] = ()
     head: Callable[[], str] = str
-    _originals: dict[str, bytes] = field(default_factory=dict)
+    _begun: str = ""  # when the agent began to work
     _restored: list[str] = field(default_factory=list)
 
     def tools(self, toolbox: Toolbox, agent: str, *, writes: tuple[str, ...] = ()) -> Toolbox:
-        """Return `toolbox` with tools that change none of these files but `writes`.
-
-        Remember their current content.
-        """
-        self._remember()
+        """Return `toolbox` with tools that change none of these files but `writes`."""
+        self._begun = self.run.moment()
         tools = dict(toolbox.tools)
         reason = f"{FOLDER} and the requirements belong to the program; write todos with todo_write"
         for name in _WRITING:
@@ -63,7 +60,7 @@ class Guard:
 
     def tools_of_planner(self, toolbox: Toolbox) -> Toolbox:
         """Return `toolbox` with tools that write only the new requirements."""
-        self._remember()
+        self._begun = self.run.moment()
         tools = dict(toolbox.tools)
         reason = f"you may write only {NEW}"
         for name in _WRITING:
@@ -87,8 +84,9 @@ class Guard:
         """
         command = read_running_command(self.run.state)
         if command is not None and command.head == self.head():
+            self._begun = self.run.moment()
             try:
-                self._restore_since(command)
+                self._restore(command, messages.RESTORED_AFTER_KILL)
             except ProjectTampered as error:
                 raise NotReady(str(error)) from error
         forget_running_command(self.run.state)
@@ -105,104 +103,69 @@ class Guard:
 
     def _guarded(self, tool: Tool, agent: str, writes: tuple[str, ...]) -> Tool:
         def call(context: ToolContext, arguments: Json) -> str:
-            with self._recorded(agent, writes):
+            with self._recorded(agent, writes) as command:
                 try:
                     text = tool.call(context, arguments)
                 except ToolError as error:
-                    error.args = (f"{error}{self._restore(agent, writes)}",)
+                    error.args = (f"{error}{self._restore(command)}",)
                     raise
                 except BaseException:  # also an interruption: the files must not stay changed
-                    self._restore(agent, writes)
+                    self._restore(command)
                     raise
-                return text + self._restore(agent, writes)
+                return text + self._restore(command)
 
         return replace(tool, call=call)
 
     @contextmanager
-    def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[None]:
+    def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[RunningCommand]:
         """Remember that a command runs in the block."""
-        RunningCommand(agent, self.head(), writes, self.run.moment()).save(self.run.state)
+        command = RunningCommand(agent, self.head(), writes, self._begun)
+        command.save(self.run.state)
         try:
-            yield
+            yield command
         finally:
             forget_running_command(self.run.state)
 
-    def _remember(self) -> None:
-        self._originals = {
-            path: content for path in self._paths() if (content := self.read(path)) is not None
-        }
+    def _restore(self, command: RunningCommand, message: str = messages.RESTORED) -> str:
+        """Restore the files that `command` changed, and keep copies. No signal ends this.
 
-    def _restore(self, agent: str, writes: tuple[str, ...]) -> str:
-        """Restore the files, except `writes`; return a note for the agent. No signal ends this."""
-        writable = {*writes, NEW}
-        with STOP.hold():
-            changes = [*self._restorations(writable), *self._removals(writable)]
-            return self._put_back(changes, messages.RESTORED, agent)
-
-    def _restore_since(self, command: RunningCommand) -> None:
-        """Restore the files of the plan folder as they were before `command`.
-
-        The person may have written them since: keep copies.
-        """
-        work = self.run.changes_since(command.begun, self.run.moment())
-        changes = []
-        for path, original in work.originals(work.written | work.by_commands).items():
-            if not path.startswith(f"{FOLDER}/") or path in {*command.writes, NEW}:
-                continue
-            _clear_the_way(Path(self.run.root), [path])
-            current = self.read(path)
-            if current is not None and current != original:
-                self.run.keep(f"found-{Path(path).name}", current)
-            if current != original:
-                changes.append(Change(path, original))
-        self._put_back(changes, messages.RESTORED_AFTER_KILL, command.agent)
-
-    def _put_back(self, changes: Sequence[Change], message: str, agent: str) -> str:
-        """Make the changes, tell the person with `message`, and return a note for the agent.
+        Tell the person with `message`, and return a note for the agent.
 
         Raises:
             ProjectTampered: a file cannot be restored.
         """
-        if not changes:
-            return ""
-        paths = [change.path for change in changes]
-        try:
-            self.run.apply(changes)
-        except (NotReady, ResponseRefused) as error:
-            reason = (
-                f"A command changed files of planning, which cannot be restored: {error.message}"
-            )
-            raise ProjectTampered(tuple(paths), reason) from error
-        self._restored += paths
-        show(self.run, message, style="yellow", agent=agent, paths=_join(paths))
-        return f"\n{_note(paths)}"
+        paths = [FOLDER]
+        with STOP.hold():
+            try:
+                changes = list(self._restorations(command))
+                if not changes:
+                    return ""
+                paths = [change.path for change in changes]
+                self.run.apply(changes)
+            except (NotReady, ResponseRefused) as error:
+                reason = (
+                    "A command changed files of planning, which cannot be restored: "
+                    f"{error.message}"
+                )
+                raise ProjectTampered(tuple(paths), reason) from error
+            self._restored += paths
+            show(self.run, message, style="yellow", agent=command.agent, paths=_join(paths))
+            return f"\n{_note(paths)}"
 
-    def _restorations(self, writable: set[str]) -> Iterator[Change]:
-        """Yield the changes that restore files which a command changed or removed."""
-        _clear_the_way(Path(self.run.root), [*self._originals, NEW, TODO])
-        for path, original in self._originals.items():
-            if path not in writable and self.read(path) != original:
-                yield Change(path, original)
-
-    def _removals(self, writable: set[str]) -> Iterator[Change]:
-        """Yield the changes that remove files which a command created."""
-        for path in self._paths():
-            if path in self._originals or path in writable:
+    def _restorations(self, command: RunningCommand) -> Iterator[Change]:
+        """Yield the changes that restore files."""
+        work = self.run.changes_since(*dict.fromkeys((command.begun, self._begun)))
+        changed = work.written | work.by_commands
+        protected = {path for path in changed if path.startswith(f"{FOLDER}/") or path in self.more}
+        originals = work.originals(protected - {*command.writes, NEW})
+        for path, original in sorted(originals.items()):
+            _clear_the_way(Path(self.run.root), path)
+            current = self.read(path)
+            if current == original:
                 continue
-            _clear_the_way(Path(self.run.root), [path])
-            if (content := self.read(path)) is not None:
-                self.run.keep("removed-from-plan.txt", content)
-                yield Change(path, None)
-
-    def _paths(self) -> Iterator[str]:
-        """Yield the paths of all files in the plan folder, and of those in `more` that exist."""
-        root = Path(self.run.root)
-        for folder, _, names in os.walk(root / FOLDER):
-            for name in names:
-                yield Path(folder, name).relative_to(root).as_posix()
-        for path in self.more:
-            if os.path.lexists(root / path):
-                yield path
+            if current is not None:
+                self.run.keep(f"found-{Path(path).name}", current)
+            yield Change(path, original)
 
     def read(self, path: str) -> bytes | None:
         """Return the content of a file; None if there is none that can be read."""
@@ -229,13 +192,12 @@ def _limited(tool: Tool, allowed: Callable[[str], bool], reason: str) -> Tool:
     return replace(tool, call=call)
 
 
-def _clear_the_way(root: Path, paths: Iterable[str]) -> None:
-    """Remove links, devices and folders that are in the place of files and their folders."""
+def _clear_the_way(root: Path, path: str) -> None:
+    """Remove links, devices and folders that are in the place of a file and its folders."""
     with ProjectTree(root) as tree:
-        for path in paths:
-            for folder in list(reversed(PurePosixPath(path).parents))[1:]:
-                _clear_for_folder(tree, str(folder))
-            _clear_for_file(tree, path)
+        for folder in list(reversed(PurePosixPath(path).parents))[1:]:
+            _clear_for_folder(tree, str(folder))
+        _clear_for_file(tree, path)
 
 
 def _clear_for_folder(tree: ProjectTree, path: str) -> None:

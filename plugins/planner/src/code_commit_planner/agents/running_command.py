@@ -14,7 +14,7 @@ _FILE = "running-command.json"
 
 @dataclass(frozen=True, slots=True)
 class RunningCommand:
-    """A command of `agent`, which may write `writes`. It began at the moment `begun`.
+    """A command of `agent`, which may write `writes` and began its work at the moment `begun`.
 
     `head` is git's branch and commit.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from code_commit.plugin_api import Json, MessageLogged, NotReady
+from code_commit.plugin_api import Json, MessageLogged, NotReady, ProcessResult, Run
 from code_commit_toolbox.process_report import process_report
 from code_commit_toolbox.settings import ToolboxSettings
 from code_commit_toolbox.tool import ProjectTampered, Tool, ToolContext, ToolError, parameters
@@ -30,16 +30,12 @@ def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
     def call(context: ToolContext, arguments: Json) -> str:
         requested = arguments.get("timeout_seconds", settings.shell_seconds)
         seconds = context.seconds(min(requested, settings.shell_seconds_at_most))
-        argv = ["bash", "-c", arguments["command"]]
         try:
             with context.run.limit_writes(writes) if writes else nullcontext(()) as undone:
-                result = context.run.execute(argv, timeout=seconds, label="shell")
+                result = _execute(context.run, arguments["command"], seconds)
         except NotReady as error:
-            text = f"shell was refused: {error.message}; {error.hint}"
-            context.run.emit(MessageLogged(text, level="warning"))
-            raise ToolError(
-                f"The command was not run: {error.message}. Work without commands."
-            ) from error
+            reason = f"its changes cannot be undone: {error.message}"
+            raise ProjectTampered((reason,), f"The command is at fault: {reason}") from error
         report = process_report(context.run, result, settings.output_limit)
         if undone:
             report += f"\n[Undone, because you may write only {allowed}: {', '.join(undone)}]"
@@ -71,3 +67,14 @@ def shell(settings: ToolboxSettings, *, writes: Sequence[str] = ()) -> Tool:
         ),
         call=call,
     )
+
+
+def _execute(run: Run, command: str, seconds: float) -> ProcessResult:
+    try:
+        return run.execute(["bash", "-c", command], timeout=seconds, label="shell")
+    except NotReady as error:
+        text = f"shell was refused: {error.message}; {error.hint}"
+        run.emit(MessageLogged(text, level="warning"))
+        raise ToolError(
+            f"The command was not run: {error.message}. Work without commands."
+        ) from error
