@@ -26,15 +26,17 @@ OFF = SandboxSettings(mode="off")
 KILLED = """
 import os, sys
 from pathlib import Path
-from code_commit_workspace import Change, Workspace
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace import Workspace
+from code_commit_workspace.move.apply import replace
+from code_commit_workspace.move.survey import Write
 
 def step(name):
     if name == "rename b":
         os.kill(os.getpid(), 9)
 
 with Workspace.open(Path(sys.argv[1]), writes=True, private_folder="agent-config") as workspace:
-    apply(workspace.project, workspace.state_folder, [Change("a", b"new"), Change("b", b"new")], step=step)
+    writes = [Write("a", b"new"), Write("b", b"new")]
+    replace(workspace.project, workspace.state_folder, writes, step=step)
 """
 
 
@@ -94,9 +96,9 @@ def test_a_reader_holds_no_lock_and_changes_nothing(root):
         Workspace.open(root, writes=True, private_folder="agent-config"),
     ):
         with pytest.raises(NotReady, match="reading only"):
-            reader.apply([Change("a", b"new")])
+            reader.begin("run")
         with pytest.raises(NotReady, match="reading only"):
-            _ = reader.checkpoints
+            _ = reader.store
     assert (root / "a").read_text() == "old"
 
 
@@ -137,10 +139,9 @@ def test_without_a_repository(tmp_path):
         with Workspace.open(
             tmp_path, writes=True, private_folder="agent-config", repository=repository
         ) as workspace:
-            before = workspace.checkpoints.take("run", "start")
-            workspace.apply([Change("a.txt", b"new")])
+            workspace.apply([Change("a.txt", b"new")], run=workspace.begin("run"))
             assert workspace.check([Change("a.log", b"")])[0].rule == "ignored"
-            workspace.checkpoints.restore(before)
+            assert workspace.store.undo(None).paths == ("a.txt",)
     assert not (tmp_path / "a.txt").exists()
 
 
@@ -152,10 +153,9 @@ def test_a_program_may_have_its_own_names(root, tmp_path):
         assert workspace.state("x") == root / ".tool/state/state/x"
         assert workspace.check([Change("agent-config", b"")]) == ()
         assert workspace.run_build(log=tmp_path / "log", timeout=60).tampered == ("make.sh",)
-        commit = workspace.checkpoints.take("run", "end")
-        assert not [
-            path for path in workspace.checkpoints.listing(commit) if path.startswith(".tool")
-        ]
+        (root / ".gitignore").write_text("")
+        files = workspace.store.listing(workspace.store.look().tree)
+        assert not [path for path in files if path.startswith(".tool")]
 
 
 @pytest.mark.parametrize(

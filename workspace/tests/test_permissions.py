@@ -9,13 +9,15 @@ import pytest
 
 from code_commit_workspace import (
     Change,
+    ChangeSetRefused,
     Git,
     NotReady,
     ProjectTree,
     Workspace,
     read_in_project,
 )
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace.move.apply import replace
+from code_commit_workspace.move.survey import Write
 from code_commit_workspace.process.hard_links import linked_elsewhere
 from code_commit_workspace.process.integrity import IntegrityCheck
 
@@ -46,7 +48,7 @@ def closed(root, no_privileges):
 @pytest.mark.parametrize("content", [b"new", b"old", None])
 def test_a_file_that_cannot_be_read_can_be_replaced_and_removed(closed, content):
     with ProjectTree(closed) as tree:
-        apply(tree, closed / HOME, [Change("file", content), Change("made", b"new")])
+        replace(tree, closed / HOME, [Write("file", content), Write("made", b"new")])
     if content is None:
         assert not (closed / "file").exists()
     else:
@@ -61,7 +63,7 @@ def test_a_file_that_cannot_be_kept_is_not_changed(closed, monkeypatch):
 
     monkeypatch.setattr(os, "link", no_link)
     with ProjectTree(closed) as tree, pytest.raises(NotReady) as caught:
-        apply(tree, closed / HOME, [Change("made", b"new"), Change("file", b"new")])
+        replace(tree, closed / HOME, [Write("made", b"new"), Write("file", b"new")])
     assert (
         caught.value.message == "the change could not be staged in the journal: Permission denied"
     )
@@ -73,11 +75,11 @@ def test_a_file_that_cannot_be_kept_is_not_changed(closed, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ([Change("open/sub/x", None), Change("open/sub", b"new")], "open/sub could not be removed"),
-        ([Change("open/y", b"new")], "open/y could not be written"),
-        ([Change("open/made/y", b"new")], "open/made could not be made"),
-        ([Change("open/below", None)], "open/below could not be removed"),
-        ([Change("closed/x", b"new")], "the change could not be inspected"),
+        ([Write("open/sub/x", None), Write("open/sub", b"new")], "open/sub could not be removed"),
+        ([Write("open/y", b"new")], "open/y could not be written"),
+        ([Write("open/made/y", b"new")], "open/made could not be made"),
+        ([Write("open/below", None)], "open/below could not be removed"),
+        ([Write("closed/x", b"new")], "the change could not be inspected"),
     ],
 )
 def test_the_operation_that_is_not_permitted_is_named_and_undone(closed, changes, told):
@@ -85,7 +87,7 @@ def test_the_operation_that_is_not_permitted_is_named_and_undone(closed, changes
     (closed / "open/sub/x").write_bytes(b"old")
     (closed / "open").chmod(0o500)
     with ProjectTree(closed) as tree, pytest.raises(NotReady) as error:
-        apply(tree, closed / HOME, [Change("build.sh", b"new"), *changes])
+        replace(tree, closed / HOME, [Write("build.sh", b"new"), *changes])
     assert error.value.message == f"{told}: Permission denied"
     contents = {(closed / name).read_bytes() for name in ("build.sh", "open/sub/x", "open/below")}
     assert (contents, len([*(closed / "open").iterdir()])) == ({b"old"}, 2)
@@ -105,20 +107,46 @@ def test_what_cannot_be_read_is_told_or_left_out(closed):
             "open/below": b"old",
         }
     with Workspace.open(closed, writes=True, private_folder="agent-config") as workspace:
-        commit = workspace.checkpoints.take("run", "start")
-        assert set(workspace.checkpoints.listing(commit)) == {"build.sh", "open/below"}
+        look = workspace.store.look()
+        assert set(workspace.store.listing(look.tree)) == {"build.sh", "open/below"}
+        assert workspace.store.look().changed == frozenset()
+        run = workspace.begin("run")
+        with pytest.raises(NotReady, match=r"^file cannot be read: Permission denied$"):
+            workspace.apply([Change("open/below", b"new"), Change("file", b"new")], run=run)
 
 
-def test_a_file_of_another_user_is_in_a_checkpoint_if_it_can_be_read(root, request):
+def test_a_project_that_a_build_closed_is_an_error_in_words(root, no_privileges):
+    with Workspace.open(root, writes=True, private_folder="agent-config") as workspace:
+        run = workspace.begin("run")
+        trial = run.trial()
+        trial.__enter__()
+        workspace.apply([Change("file", b"new")], run=run)
+        root.chmod(0)
+        for work in (
+            lambda: trial.__exit__(None, None, None),
+            lambda: run.note("process"),
+            lambda: workspace.apply([Change("file", b"newer")], run=run),
+            lambda: workspace.store.undo(None),
+            lambda: Workspace.open(root, writes=True, private_folder="agent-config"),
+        ):
+            with pytest.raises((NotReady, ChangeSetRefused), match="Permission denied"):
+                work()
+    root.chmod(0o700)
+    with Workspace.open(root, writes=True, private_folder="agent-config") as workspace:
+        assert workspace.recovered == "the run run was killed in a trial: file moved back"
+    assert (root / "file").read_bytes() == b"old"
+
+
+def test_a_file_of_another_user_is_kept_if_it_can_be_read(root, request):
     if os.geteuid() == 0:
         for name, mode in (("file", 0o604), ("open/below", 0o600)):
             (root / name).chmod(mode)
             os.chown(root / name, 12345, 12345)
     request.getfixturevalue("no_privileges")
     with Workspace.open(root, writes=True, private_folder="agent-config") as workspace:
-        commit = workspace.checkpoints.take("run", "start")
+        look = workspace.store.look()
         names = {"build.sh", "closed/below", "file", *(["open/below"] if os.geteuid() else [])}
-        assert set(workspace.checkpoints.listing(commit)) == names
+        assert set(workspace.store.listing(look.tree)) == names
 
 
 @pytest.mark.parametrize(

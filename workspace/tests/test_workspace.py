@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from code_commit_workspace import (
 
 OFF = SandboxSettings(mode="off")
 
+README = Path(__file__).parents[1] / "README.md"
 EXAMPLE = Path(__file__).parents[2] / "examples/workspace/apply_changes.py"
 
 
@@ -40,12 +42,12 @@ def test_a_change_is_checked_applied_built_and_taken_back(root, tmp_path):
         changes = [Change("./a", b"new"), Change("b", None)]
         assert workspace.check(changes) == ()
         assert "-old" in workspace.diff(changes)
-        before = workspace.checkpoints.take("run", "start")
-        workspace.apply(changes)
+        run = workspace.begin("run")
+        assert workspace.apply(changes, run=run).differences.keys() == {"a", "b"}
         assert (workspace.tree.read("a"), workspace.tree.read("b")) == (b"new", None)
         assert workspace.run_build(log=tmp_path / "log", timeout=60).passed
         assert workspace.files() == (".gitignore", "a", "build.sh")
-        assert workspace.checkpoints.restore(before) == ("a", "b")
+        assert workspace.store.undo(None).paths == ("a", "b")
         assert workspace.tree.read("b") == b"old"
 
 
@@ -63,12 +65,14 @@ def test_a_change_that_is_refused_changes_nothing(root):
     with Workspace.open(
         root, writes=True, private_folder="agent-config", protected=[Protected("build.sh")]
     ) as workspace:
+        run = workspace.begin("run")
         for path in (".git/config", "build.sh", "../a", "agent-config/x"):
             with pytest.raises(ChangeSetRefused, match="refused"):
-                workspace.apply([Change("a", b"new"), Change(path, b"")])
+                workspace.apply([Change("a", b"new"), Change(path, b"")], run=run)
         assert workspace.rule_traces == []
+        rules = [("some-plugin", NoB())]
         with pytest.raises(ChangeSetRefused, match="b is mine"):
-            workspace.apply([Change("a", b"new"), Change("b", b"")], [("some-plugin", NoB())])
+            workspace.apply([Change("a", b"new"), Change("b", b"")], rules, run=run)
     assert (root / "a").read_text() == "old"
 
 
@@ -199,3 +203,28 @@ exec(open(sys.argv[0]).read())
     assert completed.returncode == code, completed.stderr.decode()
     assert (root / "a").read_text() == left
     assert (b"the build failed" in completed.stderr) == bool(code)
+
+
+@pytest.mark.parametrize(("build", "left"), [("true\n", "hello\n"), ("false\n", None)])
+def test_the_readme_works_as_printed(small_project, build, left):
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    (small_project / "build.sh").write_text(build)
+    (small_project / "old.txt").write_text("old")
+    subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.modules['code_commit'] = None\n{code}"],
+        cwd=small_project,
+        env={**os.environ, "GIT_CONFIG_NOSYSTEM": "1"},
+        check=True,
+    )
+    greeting = small_project / "greeting.txt"
+    assert (greeting.read_text() if greeting.exists() else None) == left
+    assert (small_project / "old.txt").exists() == (left is None)
+    with Workspace.open(
+        small_project, writes=True, private_folder=".my-tool", sandbox=OFF
+    ) as workspace:
+        if left:
+            assert workspace.store.undo(None).paths == ("greeting.txt", "old.txt")
+        else:
+            with pytest.raises(NotReady, match="changed nothing"):
+                workspace.store.undo(None)
+    assert (small_project / "old.txt").read_text() == "old"

@@ -76,7 +76,7 @@ def test_a_run_works_after_init_and_rollup(tmp_path, answered):
     assert "SyntaxError" in (project.run_folder / "1-build.txt").read_text()
 
 
-def test_the_build_for_an_unknown_language_fails(tmp_path):
+def test_the_build_for_an_unknown_language_fails(tmp_path, answered):
     project = Project.create(tmp_path, files={"notes.txt": "x\n"})
     (project.root / "build.sh").unlink()
     finished = project.command("init")
@@ -84,6 +84,12 @@ def test_the_build_for_an_unknown_language_fails(tmp_path):
     assert "build.sh fails until you add the commands that check this project" in finished.stderr
     assert "build.sh: add the commands that build and test this project" in finished.stderr
     assert finished.stderr.endswith("Next: ./build.sh\n")
+    finished = answered(project, "never asked")
+    assert finished.exit_code == 3
+    assert (
+        "error: build.sh builds and tests nothing: it is what `code-commit init`" in finished.stderr
+    )
+    assert "asking" not in finished.stderr
 
 
 @pytest.mark.parametrize(

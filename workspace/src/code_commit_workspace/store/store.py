@@ -109,7 +109,7 @@ class Store:
         """Return the version of each state.
 
         Raises:
-            NotReady: the content of one is gone.
+            NotReady: the content of one is gone or damaged.
         """
         versions: dict[State | None, Version | None] = {None: None}
         wanted = {state for state in states if state is not None}
@@ -266,11 +266,13 @@ class Store:
         for start in range(0, len(names), _AT_ONCE):
             lines = "".join(f"{name}\n" for name in names[start : start + _AT_ONCE])
             answer = self._repository.run(["cat-file", "--batch"], stdin=lines.encode())
-            contents |= dict(_parse_batch(answer))
+            for name, content in _parse_batch(answer):
+                if self._repository.objects.id_of(content) == name:
+                    contents[name] = content
         if missing := len(names) - len(contents):
             raise NotReady(
-                f"the store is incomplete: {missing} of its objects are gone",
-                hint="they were commits that git has deleted since; restore the files yourself",
+                f"the store is incomplete: {missing} of its objects are gone or damaged",
+                hint="restore the files yourself, such as with git",
             )
         return contents
 

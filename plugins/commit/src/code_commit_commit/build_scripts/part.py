@@ -100,7 +100,7 @@ def build_script(parts: Sequence[Part], not_covered: Sequence[str] = ()) -> str:
     """
     blocks = [_block(part, alone=len(parts) == 1) for part in parts]
     if not blocks and not not_covered:
-        blocks.append(_UNKNOWN)
+        blocks.append(UNKNOWN)
     if not_covered:
         blocks.append(_NOT_COVERED.format(what=shlex.quote(", ".join(not_covered))))
     commands = "\n".join(blocks)
@@ -111,7 +111,8 @@ def build_script(parts: Sequence[Part], not_covered: Sequence[str] = ()) -> str:
     return "\n".join([_HEAD, *used, commands])
 
 
-_UNKNOWN = 'fail "add the commands that build and test this project"\n'
+UNKNOWN = 'fail "add the commands that build and test this project"\n'
+"""The last line of the script for a project that `init` knows nothing of."""
 _NOT_COVERED = """\
 # Nothing above builds or tests what the next line names. Add commands that do. Or remove the line,
 # if a change of these files may pass unchecked.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import stat
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -87,9 +87,8 @@ class Guard:
         """
         command = read_running_command(self.run.state)
         if command is not None and command.head == self.head():
-            self._originals = dict(command.originals)
             try:
-                self._restore(command.agent, command.writes, killed=True)
+                self._restore_since(command)
             except ProjectTampered as error:
                 raise NotReady(str(error)) from error
         forget_running_command(self.run.state)
@@ -121,13 +120,8 @@ class Guard:
 
     @contextmanager
     def _recorded(self, agent: str, writes: tuple[str, ...]) -> Iterator[None]:
-        """Save the plan folder while a command runs."""
-        originals = {
-            path: content
-            for path, content in self._originals.items()
-            if path.startswith(f"{FOLDER}/")
-        }
-        RunningCommand(agent, self.head(), writes, originals).save(self.run.state)
+        """Remember that a command runs in the block."""
+        RunningCommand(agent, self.head(), writes, self.run.moment()).save(self.run.state)
         try:
             yield
         finally:
@@ -138,17 +132,37 @@ class Guard:
             path: content for path in self._paths() if (content := self.read(path)) is not None
         }
 
-    def _restore(self, agent: str, writes: tuple[str, ...], *, killed: bool = False) -> str:
-        """Restore the files, except `writes`; return a note for the agent. No signal ends this.
-
-        With `killed`, the person may have written the files since: keep copies of them.
-        """
-        with STOP.hold():
-            return self._put_back(agent, writes, killed=killed)
-
-    def _put_back(self, agent: str, writes: tuple[str, ...], *, killed: bool) -> str:
+    def _restore(self, agent: str, writes: tuple[str, ...]) -> str:
+        """Restore the files, except `writes`; return a note for the agent. No signal ends this."""
         writable = {*writes, NEW}
-        changes = [*self._restorations(writable, keep=killed), *self._removals(writable)]
+        with STOP.hold():
+            changes = [*self._restorations(writable), *self._removals(writable)]
+            return self._put_back(changes, messages.RESTORED, agent)
+
+    def _restore_since(self, command: RunningCommand) -> None:
+        """Restore the files of the plan folder as they were before `command`.
+
+        The person may have written them since: keep copies.
+        """
+        work = self.run.changes_since(command.begun, self.run.moment())
+        changes = []
+        for path, original in work.originals(work.written | work.by_commands).items():
+            if not path.startswith(f"{FOLDER}/") or path in {*command.writes, NEW}:
+                continue
+            _clear_the_way(Path(self.run.root), [path])
+            current = self.read(path)
+            if current is not None and current != original:
+                self.run.keep(f"found-{Path(path).name}", current)
+            if current != original:
+                changes.append(Change(path, original))
+        self._put_back(changes, messages.RESTORED_AFTER_KILL, command.agent)
+
+    def _put_back(self, changes: Sequence[Change], message: str, agent: str) -> str:
+        """Make the changes, tell the person with `message`, and return a note for the agent.
+
+        Raises:
+            ProjectTampered: a file cannot be restored.
+        """
         if not changes:
             return ""
         paths = [change.path for change in changes]
@@ -160,22 +174,15 @@ class Guard:
             )
             raise ProjectTampered(tuple(paths), reason) from error
         self._restored += paths
-        message = messages.RESTORED_AFTER_KILL if killed else messages.RESTORED
         show(self.run, message, style="yellow", agent=agent, paths=_join(paths))
         return f"\n{_note(paths)}"
 
-    def _restorations(self, writable: set[str], *, keep: bool) -> Iterator[Change]:
+    def _restorations(self, writable: set[str]) -> Iterator[Change]:
         """Yield the changes that restore files which a command changed or removed."""
         _clear_the_way(Path(self.run.root), [*self._originals, NEW, TODO])
         for path, original in self._originals.items():
-            if path in writable:
-                continue
-            current = self.read(path)
-            if current == original:
-                continue
-            if keep and current is not None:
-                self.run.keep(f"found-{Path(path).name}", current)
-            yield Change(path, original)
+            if path not in writable and self.read(path) != original:
+                yield Change(path, original)
 
     def _removals(self, writable: set[str]) -> Iterator[Change]:
         """Yield the changes that remove files which a command created."""

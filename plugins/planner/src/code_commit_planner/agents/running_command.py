@@ -1,10 +1,9 @@
-"""Save the files of the plan folder while a command of an agent runs, in case the run is killed."""
+"""Remember the command of an agent that is running, in case the run is killed."""
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +14,19 @@ _FILE = "running-command.json"
 
 @dataclass(frozen=True, slots=True)
 class RunningCommand:
-    """A command of `agent`, which may write `writes`.
+    """A command of `agent`, which may write `writes`. It began at the moment `begun`.
 
-    `head` is git's branch and commit. `originals` are the files of the plan folder before the
-    command, with their content.
+    `head` is git's branch and commit.
     """
 
     agent: str
     head: str
     writes: tuple[str, ...]
-    originals: Mapping[str, bytes]
+    begun: str
 
     def save(self, state: Path) -> None:
         """Save it in the folder `state` atomically."""
-        encoded = {path: b64encode(content).decode() for path, content in self.originals.items()}
-        fields = {
-            "agent": self.agent,
-            "head": self.head,
-            "writes": self.writes,
-            "kept": encoded,
-        }
-        save_json(state / _FILE, fields)
+        save_json(state / _FILE, asdict(self))
 
 
 def read_running_command(state: Path) -> RunningCommand | None:
@@ -52,6 +43,6 @@ def _decode(fields: Mapping[str, Any]) -> RunningCommand:
     return RunningCommand(
         agent=str(fields["agent"]),
         head=str(fields["head"]),
-        writes=tuple(fields["writes"]),
-        originals={path: b64decode(content) for path, content in fields["kept"].items()},
+        writes=tuple(map(str, fields["writes"])),
+        begun=str(fields["begun"]),
     )
