@@ -182,6 +182,7 @@ class ProjectRun:
                 The tree is as it was.
         """
         self._require_writes()
+        STOP.check()
         files = self.changes.files
         recorded = {path: versions[0] for path, versions in self._recorded.items()}
         bases = {**(shown or {}), **recorded}
