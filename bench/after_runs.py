@@ -103,7 +103,7 @@ def _bytes(scratch: Path) -> list[Line]:
 
 
 def _left(project: Path) -> int:
-    """Return the bytes of runs and checkpoints, without the rollup, the query and the key."""
+    """Return the bytes of runs and of the store, without the rollup, the query and the key."""
     state = size_on_disk(project / "agent-config/.code-commit")
     return size_on_disk(project / "logs") + state
 

@@ -231,9 +231,7 @@ MIXES: list[tuple[Any, ...]] = [
 def test_the_candidate_that_came_furthest_is_repaired_by_its_own_model(
     runs, replies, order, exit_code, outcomes, repairer, builds, content
 ):
-    never = "[plugins.commit]\nbuild_untouched = 'never'"
-    finished = runs(*replies, order=order, arguments=QUERY, settings=never)
-    print(finished.stderr)
+    finished = runs(*replies, order=order, arguments=QUERY)
     assert finished.exit_code == exit_code
     assert runs.outcomes() == outcomes
     repairs = [call["model"] for call in runs.events("call.started")[2:]]
@@ -269,7 +267,7 @@ def test_the_same_changes_are_built_once(runs):
     finished = runs(RED, same, RED, arguments=(*QUERY, "--repairs", "0"))
     assert finished.exit_code == 1
     assert runs.outcomes() == ["red"] * 3
-    assert runs.files("*-build*.txt") == ["1-build.txt", "3-untouched-build.txt"]
+    assert runs.files("*-build*.txt") == ["1-build.txt"]
     reason = "the same changes as candidate 1 (model-1); build.sh ended with exit code 1"
     assert runs.data()["candidates"][1:] == [row(2, "red", reason), row(3, "red", reason)]
     assert "files stay changed:\n    a.txt +1 -1\n" in finished.stderr
@@ -312,14 +310,17 @@ def test_what_a_person_writes_into_a_file_of_a_candidate_is_kept_and_named(runs)
     finished = runs(RED, GOOD, arguments=QUERY, order=[1, 2])
     assert finished.exit_code == 0, finished.stderr
     assert runs.texts("a.txt") == ["good\n"]
-    assert "it may be your work: a.txt; put-back.diff in the run folder has it" in finished.stderr
-    assert "+mine\n" in (runs.project.run_folder / "put-back.diff").read_text()
+    assert "moved back all the same: a.txt; `code-commit redo` brings that back" in finished.stderr
+    assert runs.command("undo").exit_code == 0
+    assert runs.command("redo").exit_code == 0
+    assert runs.texts("a.txt") == ["good\n"], "the latest of the two is the undo"
+    assert runs.command("redo").exit_code == 3
 
 
 @pytest.mark.parametrize(
     ("replies", "outcomes", "exit_code", "end"),
     [
-        ([RED, GOOD], ["red", "refused"], 5, ["old\nmine\n", "old\n"]),
+        ([RED, GOOD], ["red", "unusable"], 5, ["old\nmine\n", "old\n"]),
         ([RED, block("b.txt", "x\n")], ["red", "red"], 1, ["old\nmine\n", "x\n"]),
     ],
 )
@@ -332,27 +333,26 @@ def test_a_candidate_whose_file_a_person_changed_is_not_put_in_place(
     assert finished.exit_code == exit_code
     assert runs.outcomes() == outcomes
     assert runs.texts("a.txt", "b.txt") == end
-    assert "a.txt: The file changed after the model saw it." in finished.stderr
+    assert "a.txt: Somebody changed this file after the model saw it." in finished.stderr
 
 
-def test_what_changes_during_a_build_is_put_back_and_comes_back_with_redo(runs):
+def test_what_changes_during_a_build_stays(runs):
     runs.project.write({"build.sh": "grep -q good a.txt || { echo mine >>b.txt; exit 1; }\n"})
     finished = runs(RED, GOOD, arguments=QUERY)
     assert finished.exit_code == 0
-    assert runs.texts("a.txt", "b.txt") == ["good\n", "old\n"]
-    text = "changed while a process ran, so it may be your work: b.txt; `code-commit redo` brings"
-    assert text in finished.stderr
-    assert runs.command("redo").stdout == "b.txt\n"
     assert runs.texts("a.txt", "b.txt") == ["good\n", "old\nmine\n"]
+    undone = runs.command("undo")
+    assert "left, because no response wrote them: b.txt\n" in undone.stderr
+    assert runs.texts("a.txt", "b.txt") == ["old\n", "old\nmine\n"]
 
 
-def test_a_build_that_alters_its_checks_ends_the_run_and_is_put_back(runs):
+def test_a_build_that_alters_its_checks_ends_the_run(runs):
     runs.project.write({"build.sh": "echo 'exit 0' >build.sh; exit 1\n"})
     finished = runs(RED, GOOD, arguments=QUERY)
     assert finished.exit_code == 1
     assert "the build changed its own checks: build.sh" in finished.stderr
     assert runs.outcomes() == ["red", "cancelled"]
-    assert runs.texts("a.txt", "build.sh") == ["old\n", "echo 'exit 0' >build.sh; exit 1\n"]
+    assert runs.texts("a.txt", "build.sh") == ["old\n", "exit 0\n"]
 
 
 @pytest.mark.parametrize("signal", ["INT", "KILL"])
@@ -367,7 +367,7 @@ def test_a_signal_leaves_the_files_as_they_were_or_undo_does(runs, signal, momen
     assert finished.exit_code == {"INT": 130, "KILL": -9}[signal]
     if (signal, moment) == ("KILL", "build"):
         assert runs.texts("a.txt") == ["bad\n"]
-        assert runs.command("undo").stdout == "a.txt\n"
+        assert "was killed in a trial: a.txt moved back\n" in runs.command("undo").stderr
     else:
         assert read_summary(runs.project.run_folder)["files"] == []
     assert runs.texts("a.txt", "b.txt") == ["old\n", "old\n"]

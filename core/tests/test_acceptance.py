@@ -149,7 +149,7 @@ def code_commit_acceptance(settings):
         ('return Verdict(True, "", "ab")', "`notes` must be of type"),
         ('return Verdict(True, "", [1])', "a note or a trailer must be a text, not 1\n"),
         ('return Verdict(True, "", [], {"a: b\\nc": "d"})', "the name of a trailer is letters"),
-        ('run.trial(show={"a.txt/b": b""}).__enter__()', "XX"),
+        ('run.trial(show={"a.txt/b": b""}).__enter__()', "a.txt is a file"),
     ],
 )
 def test_a_check_that_fails_ends_the_run(run, code, fault):

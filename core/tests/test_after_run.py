@@ -168,25 +168,17 @@ def test_it_is_called_after_a_failed_run_with_the_restored_files(project, plugin
 
 
 @pytest.mark.slow
-def test_it_is_called_after_what_is_in_the_way_of_a_file_was_moved(project, plugins):
+def test_it_is_called_where_files_cannot_be_restored(project, plugins):
     project.write(
         {
             ".gitignore": "agent-config\nlogs\n*.tmp\n",
             "build.sh": "rm a.txt; mkdir a.txt; touch a.txt/x.tmp; exit 1\n",
         }
     )
-    finished = run(project, plugins, "--on-failure", "restore", "--json")
-    assert finished.exit_code == 1
-    warnings = [
-        event["data"]["text"]
-        for event in finished.events
-        if event["data"].get("level") == "warning"
-    ]
-    assert any(
-        text.startswith("in the way of restored files, so moved: a.txt to ") for text in warnings
-    )
-    assert project.read("a.txt") == "old\n"
-    assert seen(project)["ending"][:2] == ["not_reached", 1]
+    finished = run(project, plugins, "--on-failure", "restore")
+    assert finished.exit_code == 3
+    assert "error: a.txt cannot be changed: it is a folder that contains x.tmp\n" in finished.stderr
+    assert seen(project)["ending"][:2] == ["not_ready", 3]
 
 
 RETURNS = """

@@ -292,17 +292,14 @@ def test_output_and_file_names_of_a_build_are_harmless(project) -> None:
         code, shown = commit_on_terminal(
             project, server, "--repairs", "0", "--on-failure", "restore"
         )
-        assert code == 1
+        assert (code, "left, because no response wrote them: " in shown) == (1, True)
         assert_harmless(shown)
+        (project.root / line).unlink()
         server.script(GOOD)
         assert commit_on_terminal(project, server, "--repairs", "0")[0] == 1
     code, shown = on_terminal(project, "undo")
     assert (code, "EVIL" in shown) == (0, True)
     assert_harmless(shown)
-    (project.root / line).write_text("changed since")
-    code, refused = on_terminal(project, "redo")
-    assert (code, "EVIL" in refused) == (3, True)
-    assert_harmless(refused)
     assert not any(line.startswith("error: fine") for line in shown.splitlines())
 
 

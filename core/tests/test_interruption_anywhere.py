@@ -80,7 +80,7 @@ def interrupted(folder, place: str) -> tuple[int, str]:
     ("place", "exit_codes"),
     [
         ("call check apply", {130}),
-        ("call look _record_changes", {130}),
+        ("call move _move", {130}),
         # The workflow has decided, and the last files are written.
         ("call keep_whole_diff _clean_up", {0}),
         # The run has ended: the command prints its last event, and exits as it says.

@@ -81,7 +81,7 @@ def test_a_refused_change_of_a_command_is_a_refusal(project, install):
     body = """
     from code_commit.plugin_api import Change
     with host.workspace(writes=True) as workspace:
-        workspace.apply([Change("build.sh", b"")])
+        workspace.apply([Change("build.sh", b"")], run=workspace.begin("greeting"))
 """
     finished = project.command("greet", "you", "--json", plugins=install(body=body))
     assert (finished.exit_code, finished.events[-1]["data"]["outcome"]) == (5, "response_refused")

@@ -71,36 +71,10 @@ def test_what_a_command_writes_elsewhere_is_put_back_and_told(run):
     assert (project.read("a.txt"), project.read("mine.txt")) == ("old\n", "mine\n")
     assert not (project.root / "stray.txt").exists()
     undone = [event["data"] for event in finished.events if event["kind"] == "changes.undone"]
-    advice = "what was written is in put-back.diff, and `code-commit redo` brings it back"
-    paths = ["a.txt", "stray.txt"]
-    reason = f"the command may write only mine.txt; {advice}"
-    assert undone == [{"paths": paths, "reason": reason, "edited": [], "unclaimed": paths}]
-    diff = (project.run_folder / "put-back.diff").read_text()
-    assert "-old\n+new\n" in diff
-    assert "+stray\n" in diff
+    reason = "the command may write only mine.txt; `code-commit redo` brings the rest back"
+    assert undone == [{"paths": ["a.txt", "stray.txt"], "reason": reason, "replaced": []}]
     assert project.command("redo").stdout == "a.txt\nstray.txt\n"
     assert (project.read("a.txt"), project.read("stray.txt")) == ("new\n", "stray\n")
-
-
-def test_the_untouched_files_are_built_and_the_changes_put_back(run):
-    project, finished, answers = run("""
-        (run.root / "build.sh").write_text("grep old a.txt && ! test -e made.txt")
-        given = [run.is_known_green()]
-        with run.trial() as trial:
-            trial.show_original()  # there is no change yet
-            given.append(run.build(label="untouched-build").exit_code)
-        run.apply([Change("a.txt", b"new"), Change("made.txt", b"x")])
-        given += [run.build().exit_code, run.is_known_green()]
-        with run.trial() as trial:
-            trial.show_original()
-            given.append(run.build(label="untouched-build").exit_code)
-        given += [run.tree.read("a.txt", 9).decode(), run.tree.read("made.txt", 9).decode()]
-    """)
-    assert answers == [False, 0, 1, True, 0, "new", "x"]
-    logs = [event["data"]["log"] for event in finished.events if event["kind"] == "process.started"]
-    assert logs == ["untouched-build.txt", "build.txt", "untouched-build-2.txt"]
-    assert "--- output ---\nold\n" in (project.run_folder / "untouched-build-2.txt").read_text()
-    assert "nothing to redo" in project.command("redo").stderr, "all is in place again"
 
 
 LATE = """
@@ -314,11 +288,12 @@ def test_what_two_runs_changed_is_told_apart_from_what_people_changed(run, tmp_p
     body = """
         import json
         mine = run.root / "mine.txt"
-        saved = run.state / "checkpoints.json"
+        saved = run.state / "moments.json"
         began = json.loads(saved.read_text()) if saved.exists() else []
         if not began:
             (run.root / "link").write_text("text\\n")
-        began.append(run.checkpoint())
+            (run.root / "build.sh").write_text("touch built.txt")
+        began.append(run.moment())
         saved.write_text(json.dumps(began))
         if len(began) == 1:
             run.apply([Change("a.txt", b"newer\\n"), Change("ü b.txt", b"1\\n2\\n")])
@@ -328,39 +303,39 @@ def test_what_two_runs_changed_is_told_apart_from_what_people_changed(run, tmp_p
         else:
             run.apply([Change("a.txt", b"newest\\n")])
             run.execute(["sh", "-c", "echo 1 > a-made"], timeout=60)
+            run.build()
             mine.write_text("mine, too\\n")
             (run.root / "ü b.txt").write_text("1\\n")
             done = run.changes_since(*began)
-            diffs = done.diffs([*done.written, *done.by_processes, "mine.txt"], most=10**6)
+            diffs = done.diffs([*done.written, *done.by_commands, "mine.txt"], most=10**6)
             rows = [[diff.path, diff.added, diff.removed, diff.text] for diff in diffs]
             least = [diff.text for diff in done.diffs(["a.txt"], most=10)]
-            own = run.changes_since(began[1], left_by_process=began[1:])
+            own = run.changes_since(began[1])
             given = [
-                sorted(done.written), sorted(done.by_processes), sorted(done.by_people), rows, least,
-                sorted(own.written), tried(run.changes_since, "0" * 40),
+                sorted(done.written), sorted(done.by_commands), sorted(done.by_people), rows, least,
+                sorted(own.written), tried(run.changes_since, "gone:0"),
             ]
     """
     project, _, _ = run(body)
-    project.write({"between.txt": "1\n"})
     flags = ("--model", "scripted", "--json", "--work", "--sandbox", "off")
     finished = project.command(*flags, plugins=[tmp_path / "plugins"])
     given = finished.events[-1]["data"]["data"]["given"]
-    [written, by_processes, by_people, rows, least, own, gone] = given
+    [written, by_commands, by_people, rows, least, own, gone] = given
     assert written == ["a.txt", "ü b.txt"]
-    assert by_processes == ["a-made", "link", "made"]
-    assert {"between.txt", "mine.txt"} < {*by_people}
+    assert by_commands == ["a-made", "link", "made"]
+    assert by_people == ["mine.txt", "ü b.txt"]
     assert [row[:3] for row in rows] == [
         ["a-made", 1, 0],
         ["a.txt", 1, 1],
         ["link", 1, 1],
         ["made", None, None],
-        ["ü b.txt", 1, 0],
+        ["ü b.txt", 2, 0],
     ]
     texts = [row[3] for row in rows]
     assert texts[1].endswith("@@ -1 +1 @@\n-old\n+newest\n")
     assert ("-text\n" in texts[2], "+a.txt\n" in texts[2]) == (True, True)
     assert "Binary files" in texts[3]
-    assert texts[4].endswith("\n+1\n")
+    assert texts[4].endswith("\n+1\n+2\n"), "what a person took out is not the run's"
     assert least == [""]
     assert own == ["a.txt"]
-    assert gone[:2] == ["NotReady", "the checkpoints of the work are gone"]
+    assert gone[:2] == ["NotReady", "the logs of the work are gone"]

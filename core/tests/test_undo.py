@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from code_commit_testing import Finished, install_plugin
-from code_commit_workspace import Change, ProjectTree
-from code_commit_workspace.move.apply import apply
+from code_commit_workspace import ProjectTree
+from code_commit_workspace.move.apply import replace
+from code_commit_workspace.move.survey import Write
 
 PLUGIN = """
 import json
@@ -230,9 +231,9 @@ def killed_while_it_applies(root) -> None:
             os._exit(9)
 
     if not (child := os.fork()):
-        changes = [Change("a.txt", b"new"), Change("b.txt", b"new")]
+        writes = [Write("a.txt", b"new"), Write("b.txt", b"new")]
         with ProjectTree(root) as tree:
-            apply(tree, root / "agent-config/.code-commit", changes, step=stop)
+            replace(tree, root / "agent-config/.code-commit", writes, step=stop)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     assert (root / "a.txt").read_text() == "new"

@@ -109,12 +109,19 @@ def test_a_single_change_is_shown_once_at_the_top(answered_once):
     assert '<a href="#changes">all that changed</a>' in answered.page
 
 
-def test_all_changes_include_those_of_builds(answered):
+def test_all_changes_are_those_of_responses(answered):
     answered.project.write({"build.sh": "echo made > made.txt\n"})
     answered(block("good\n"))
-    assert answered.page.count('<table class="diff">') == 3
-    assert "2 files differ from before the run" in Parts(answered.page).text
-    assert "made.txt" in (answered.project.run_folder / "all-changes.diff").read_text()
+    assert "1 file differs from before the run" in Parts(answered.page).text
+    assert "made.txt" not in (answered.project.run_folder / "all-changes.diff").read_text()
+
+
+def test_files_that_have_changes_of_a_person_are_named(answered):
+    answered(block("good\n"))
+    events = answered.project.run_folder / "events.jsonl"
+    events.write_text(events.read_text().replace('"merged":[]', '"merged":["a<b.txt"]'))
+    assert answered.command("runs", "export", "--sink", "html").exit_code == 0
+    assert "merged with your changes: a&lt;b.txt" in answered.page
 
 
 def test_the_query_is_at_the_top_and_in_the_index(answered):
@@ -347,13 +354,12 @@ def test_a_hunk_that_begins_in_a_docstring_has_the_colors_of_its_file(answered, 
 
 
 def test_a_page_shows_the_first_files_of_a_large_change(answered):
-    answered(
-        block("good\n") + "".join(f"^^^many/f{number}.txt\nx\n^^^end\n" for number in range(2100)),
-        settings="[plugins.html]\nlive = true\n",
-    )
+    many = "".join(f"^^^many/f{number}.txt\nx\n^^^end\n" for number in range(2100))
+    settings = "[plugins.html]\nlive = true\n"
+    answered(block("bad\n") + many, block("good\n"), settings=settings)
     page = answered.page
     assert "2,101 files differ" in page
-    assert page.count('<table class="diff">') == 500
+    assert page.count('<table class="diff">') == 500 + 500 + 1
     assert "1601 more files are in all-changes.diff" in page
     assert "2,101 files written" in page
     assert "and 1601 more, in events.jsonl" in page
@@ -441,7 +447,7 @@ def test_exporting_many_runs_writes_each_page_and_the_index_once(answered):
     assert names == ["index.html"]
     pages = [(folder / "report.html").read_text() for folder in runs]
     parts = [page.count("<h2") for page in pages]
-    # Nothing of one run is in another; a copy has no checkpoints.
+    # Nothing of one run is in another; a copy has no log.
     assert parts[0] - 1 == parts[1] == parts[3]
     assert (
         len(

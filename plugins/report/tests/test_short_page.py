@@ -145,8 +145,7 @@ def test_a_list_that_no_run_wrote_is_replaced(answered):
 
 @pytest.mark.parametrize("paths", [(), ("a.txt",)])
 def test_the_pages_tell_what_was_undone(answered, paths):
-    answered.project.write({"build.sh": "echo made > made.txt\n"})
-    answered(GOOD)
+    answered(f"{GOOD}^^^made.txt\nmade\n^^^end\n")
     badge = "partly undone" if paths else "undone"
     assert answered.command("undo", "latest", *paths).exit_code == 0
     assert f'<span class="badge undone">{badge}</span>' in answered.page

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from code_commit.log.run_log import RunLog
+from code_commit.plugin_api.errors import NotReady
 from code_commit.plugin_api.event import ChangesUndone
 from code_commit.plugin_api.run_files import LARGEST_DIFF
 from code_commit_workspace import STOP, Change, ProcessResult, Workspace
@@ -159,11 +160,19 @@ class Changes:
         return tuple(ChangedFile(file.path, file.added, file.removed) for file in self._diffs())
 
     def latest_diff(self) -> str:
-        """Return the diff of the latest response, empty if it is too large."""
+        """Return the diff of the latest response.
+
+        Raises:
+            NotReady: it is too large, or git fails.
+        """
         return _joined(self._diffs_of(self.files.log.entries[-1].paths))
 
     def diff(self) -> str:
-        """Return the diff of the whole run, empty if it is too large."""
+        """Return the diff of the whole run.
+
+        Raises:
+            NotReady: it is too large, or git fails.
+        """
         return _joined(self._diffs())
 
     def _diffs(self) -> Sequence[FileDiff]:
@@ -184,4 +193,6 @@ class Changes:
 
 def _joined(diffs: Sequence[FileDiff]) -> str:
     texts = [file.text for file in diffs]
-    return "".join(texts) if all(texts) else ""
+    if not all(texts):
+        raise NotReady(f"the diff is larger than {LARGEST_DIFF // 2**20} MiB")
+    return "".join(texts)

@@ -182,6 +182,7 @@ class ProjectRun:
                 The tree is as it was.
         """
         self._require_writes()
+        STOP.check()
         files = self.changes.files
         recorded = {path: versions[0] for path, versions in self._recorded.items()}
         bases = {**(shown or {}), **recorded}
@@ -446,7 +447,7 @@ class ProjectRun:
     def keep_whole_diff(self) -> None:
         """Write the diff of the whole run for log sinks."""
         if self.keeps_diffs:
-            self._keep_diff("all-changes.diff", self.changes.diff())
+            self._keep_diff("all-changes.diff", self.changes.diff)
 
     def _report_applied(self, changes: Sequence[Change], moved: Moved) -> Collection[str]:
         """Log the applied changes; return the files in which a person's changes stay, too."""
@@ -461,7 +462,7 @@ class ProjectRun:
         diff = None
         if self.keeps_diffs and moved.differences:
             name = numbered(self.models.log.last_number, "changes.diff")
-            diff = self._keep_diff(name, self.changes.latest_diff())
+            diff = self._keep_diff(name, self.changes.latest_diff)
         self.emit(events.ChangesApplied(written, deleted, diff=diff, merged=merged))
         for text in self.workspace.executed(written):
             self.log.add_warning(text)
@@ -471,12 +472,13 @@ class ProjectRun:
         """Return the lock of the files; a workflow that does not write needs none."""
         return self.changes.files.lock if self.plan.workflow.writes else nullcontext()
 
-    def _keep_diff(self, name: str, text: str | bytes) -> str | None:
-        """Write a diff, if there is one. Ignore a full disk, so that the event is still logged."""
-        if not text:
-            return None
-        with suppress(NotReady):
-            return self.keep(name, text).name
+    def _keep_diff(self, name: str, make: Callable[[], str]) -> str | None:
+        """Write a diff, if there is one, and return its name; if that fails, add a warning."""
+        try:
+            if text := make():
+                return self.keep(name, text).name
+        except NotReady as error:
+            self.log.add_warning(f"{name} is not in the log: {error.message}")
         return None
 
     def _require_writes(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import select
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -23,6 +23,7 @@ from code_commit.plugin_api.definitions import WorkflowDefinition
 from code_commit.plugin_api.errors import (
     CodeCommitError,
     ExitCode,
+    NotReady,
     UsageError,
     as_reported,
     exit_code_of,
@@ -421,7 +422,8 @@ def _clean_up(run: ProjectRun, state: _RunState, stack: ExitStack) -> Iterator[N
         state.files = run.changes.changed_files()
         state.may_undo = state.reached and not interactive and bool(state.files)
         if run.plan.diff_lines:
-            state.diff = run.changes.diff()
+            with suppress(NotReady):  # it is too large
+                state.diff = run.changes.diff()
         state.note_changes()
     with state.keep_error():
         run.keep_whole_diff()

@@ -236,6 +236,8 @@ class RunView:
             diff=text_of(data, "diff") or None,
         )
         self._add_change(record, change)
+        if merged := texts_of(data, "merged"):
+            self._note(record.time, f"merged with your changes: {', '.join(merged)}")
 
     def _changes_refused(self, record: Record, data: Data) -> None:
         refusals = objects_of(data, "refusals")
