@@ -15,7 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from code_commit_workspace import Change, NotReady, SandboxSettings, Workspace
 
 EXAMPLES = int(os.environ.get("CODE_COMMIT_PEOPLE_EXAMPLES", "12"))
-OLD, NEW, BUILT = "old.txt", "new.txt", "built.txt"
+OLD = "old.txt"
+NEW = "new.txt"
+BUILT = "built.txt"
 BASE = [b"base %d\n" % number for number in range(12)]
 places = st.integers(0, len(BASE))
 paths = st.sampled_from([OLD, NEW])
