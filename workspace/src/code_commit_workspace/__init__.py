@@ -13,12 +13,8 @@ import importlib
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type
 # checkers.
 _PUBLIC = {
-    "move.moving": ("Moved",),
-    "store.log": ("Entry", "RunLog"),
     "store.run_changes": ("RunChanges",),
     "store.store": ("Store",),
-    "store.undo": ("Undone",),
-    "store.work": ("Work",),
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",

@@ -23,7 +23,6 @@ from .git.committing import StatusEntry as StatusEntry
 from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
 from .keys.redaction import Redactor as Redactor
-from .move.moving import Moved as Moved
 from .process.launch import Process as Process
 from .process.running import RunningProcess as RunningProcess
 from .process.terminal_text import as_on_terminal as as_on_terminal
@@ -38,12 +37,8 @@ from .records import Tree as Tree
 from .scope import Scope as Scope
 from .stop import STOP as STOP
 from .stop import Stop as Stop
-from .store.log import Entry as Entry
-from .store.log import RunLog as RunLog
 from .store.run_changes import RunChanges as RunChanges
 from .store.store import Store as Store
-from .store.undo import Undone as Undone
-from .store.work import Work as Work
 from .workspace import Workspace as Workspace
 
 __version__: str

@@ -15,7 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from code_commit_workspace import Change, NotReady, SandboxSettings, Workspace
 
 EXAMPLES = int(os.environ.get("CODE_COMMIT_PEOPLE_EXAMPLES", "12"))
-OLD, NEW = "old.txt", "new.txt"
+OLD = "old.txt"
+NEW = "new.txt"
+BUILT = "built.txt"
 BASE = [b"base %d\n" % number for number in range(12)]
 places = st.integers(0, len(BASE))
 paths = st.sampled_from([OLD, NEW])
@@ -33,6 +35,7 @@ class PeopleAndModels(RuleBasedStateMachine):
         (self.root / OLD).write_bytes(b"".join(BASE))
         self.typed: dict[str, set[bytes]] = {OLD: set(), NEW: set()}
         self.shown: dict[str, bytes | None] = {}
+        self.built: bytes | None = None
         self.number = 0
         self.runs: list[str] = []
         self.may_stay = False  # lines of a response, because an undo or a redo met a conflict
@@ -80,6 +83,15 @@ class PeopleAndModels(RuleBasedStateMachine):
         self.typed[path].add(line)
         lines = content.splitlines(keepends=True)
         (self.root / path).write_bytes(b"".join([*lines[:place], line, *lines[place:]]))
+
+    @rule(place=places, formats=st.booleans())
+    def build(self, place: int, formats: bool) -> None:
+        """A build writes a file beside, and sometimes a line into one of the others."""
+        (self.root / BUILT).write_bytes(self.new_line("base"))
+        self.built = self.content(BUILT)
+        if formats:
+            self.type_a_line(OLD, place)
+        self.run.note("process")
 
     @rule(path=paths, place=places, replaced=st.integers(0, 2))
     def respond(self, path: str, place: int, replaced: int) -> None:
@@ -133,6 +145,7 @@ class PeopleAndModels(RuleBasedStateMachine):
 
     @invariant()
     def no_line_is_lost_and_none_is_torn(self) -> None:
+        assert self.content(BUILT) == self.built
         for path, typed in self.typed.items():
             lines = (self.content(path) or b"").splitlines(keepends=True)
             assert typed <= set(lines), path

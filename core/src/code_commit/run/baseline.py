@@ -37,12 +37,13 @@ class Baseline:
         """Look at the files during the block, and build them if they are not known to be green.
 
         The end of the block ends the build. In a checkout without any finished build, the block
-        waits for it, because it fills caches. Further calls do nothing.
+        waits for it, because it fills caches. Further calls do nothing, nor do those of workflows
+        that do not write, or after the run changed a file.
 
         Raises:
             NotReady: the build is red, and the setting is `before`.
         """
-        if self._has_begun:
+        if self._has_begun or not self._run.writes or self._run.changes.paths():
             yield
             return
         self._has_begun = True

@@ -17,7 +17,8 @@ from code_commit_workspace.words import join_paths
 
 if TYPE_CHECKING:
     from code_commit.plugin_api.run import FileDiff, Trial
-    from code_commit_workspace import Moved, RunChanges
+    from code_commit_workspace import RunChanges
+    from code_commit_workspace.move.moving import Moved
 
 _NAMED = 20  # paths in one message
 

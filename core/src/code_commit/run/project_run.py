@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from code_commit.plugin_api.acceptance import Submission, Verdict
     from code_commit.plugin_api.run import Model, Trial, WorkDone
     from code_commit.run.assembly import RunPlan
-    from code_commit_workspace.move.moving import Moved
+    from code_commit_workspace import Moved
 
 
 @dataclass(eq=False, repr=False)
@@ -215,7 +215,6 @@ class ProjectRun:
 
     def baseline(self) -> AbstractContextManager[None]:
         """Build the untouched files while the block waits for the first call."""
-        self._require_writes()
         return self._baseline.while_waiting()
 
     @property

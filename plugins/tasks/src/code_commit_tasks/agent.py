@@ -149,7 +149,8 @@ class Agent:
             PromptPart.of("the task with its steps so far", shared),
             PromptPart.of("the output of the last attempt", failure),
         )
-        return self.model.complete(request, label=label, parts=parts)
+        with self.run.baseline():
+            return self.model.complete(request, label=label, parts=parts)
 
     def seconds_left(self) -> float:
         """Return the task's remaining time in seconds.

@@ -179,7 +179,8 @@ class _Agent:
         self.turns += 1
         specs = tuple(tool.spec for tool in self.tools.values())
         request = Request(sendable(self.sent), system=self.system, tools=specs)
-        completion = self.model.complete(request, label=self.label)
+        with self.run.baseline():
+            completion = self.model.complete(request, label=self.label)
         self._count(request, completion)
         self.text = completion.text.strip() or self.text
         if completion.text.strip():

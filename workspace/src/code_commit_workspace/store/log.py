@@ -48,7 +48,7 @@ WRITERS = frozenset({"response", "command", "shown"})
 _BACK = frozenset({"trial", "restore", "undo"})
 _AFTER_THE_RUN = frozenset({"undo", "redo"})
 _LARGEST = 256 * 1024 * 1024  # bytes of one log
-_NAME = re.compile(r"\d{20}-(.+)")  # of a log: the time of the start, and the run
+_NAME = re.compile(r"\d{20}-(.+)", re.DOTALL)  # of a log: the time of the start, and the run
 _DAMAGE = (
     *(ValueError, TypeError, LookupError, AttributeError),
     *(OverflowError, RecursionError),

@@ -30,7 +30,8 @@ def _ask(run: Run, prompt: str, requirements: str, changes: str = "", *, label: 
         PromptPart.of("the requirements", requirements),
         PromptPart.of("the changes", changes),
     )
-    completion = run.model("planner").complete(request, label=label, parts=parts)
+    with run.baseline():
+        completion = run.model("planner").complete(request, label=label, parts=parts)
     text = completion.text.strip()
     if completion.finish is not Finish.STOP:
         text = text.rpartition("\n")[0]  # the last line is incomplete
