@@ -13,8 +13,10 @@ import importlib
 # By module, imported when asked for: most programs need few. `__init__.pyi` has them for type
 # checkers.
 _PUBLIC = {
+    "move.moving": ("Moved",),
     "store.run_changes": ("RunChanges",),
     "store.store": ("Store",),
+    "store.undo": ("Undone",),
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",

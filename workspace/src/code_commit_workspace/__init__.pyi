@@ -23,6 +23,7 @@ from .git.committing import StatusEntry as StatusEntry
 from .guard.private_folder import check_private_folder as check_private_folder
 from .guard.private_folder import require_gitignore_line as require_gitignore_line
 from .keys.redaction import Redactor as Redactor
+from .move.moving import Moved as Moved
 from .process.launch import Process as Process
 from .process.running import RunningProcess as RunningProcess
 from .process.terminal_text import as_on_terminal as as_on_terminal
@@ -39,6 +40,7 @@ from .stop import STOP as STOP
 from .stop import Stop as Stop
 from .store.run_changes import RunChanges as RunChanges
 from .store.store import Store as Store
+from .store.undo import Undone as Undone
 from .workspace import Workspace as Workspace
 
 __version__: str

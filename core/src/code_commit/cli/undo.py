@@ -21,7 +21,7 @@ from code_commit_workspace import STOP
 from code_commit_workspace.words import count_by_folder, count_of, join_paths, printable
 
 if TYPE_CHECKING:
-    from code_commit_workspace.store.undo import Undone
+    from code_commit_workspace import Undone
 
 _SHOWN_PATHS = 10
 _NAMED = 20  # paths in one message

@@ -17,8 +17,7 @@ from code_commit_workspace.words import join_paths
 
 if TYPE_CHECKING:
     from code_commit.plugin_api.run import FileDiff, Trial
-    from code_commit_workspace import RunChanges
-    from code_commit_workspace.move.moving import Moved
+    from code_commit_workspace import Moved, RunChanges
 
 _NAMED = 20  # paths in one message
 
