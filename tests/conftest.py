@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the test set `host` does not have it
 KEY_VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
 WINDOW = 8  # this many consecutive characters of a key count as a leak
 # These contain unchanged files of the project and are never shown.
-_NOT_SEARCHED = ("agent-config/.code-commit/journal", "agent-config/.code-commit/checkpoint.git")
+_NOT_SEARCHED = ("agent-config/.code-commit/journal", "agent-config/.code-commit/store.git")
 
 
 def forms_of(piece: str) -> Iterator[str]:

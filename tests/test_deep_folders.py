@@ -72,7 +72,7 @@ def test_a_deep_project_is_changed_replayed_and_restored(
     assert not list(scratch.glob("code-commit-replay-*"))
 
 
-def test_a_file_that_a_build_made_a_deep_folder_comes_back(
+def test_a_file_that_a_build_made_a_deep_folder_is_named(
     folder: Path, server: dict[str, str]
 ) -> None:
     project = Project.create(
@@ -81,7 +81,10 @@ def test_a_file_that_a_build_made_a_deep_folder_comes_back(
     finished = project.command("--model=gpt-5", environ=server)
     assert (finished.exit_code, (project.root / "a.txt").is_dir()) == (0, True), finished.stderr
     undone = project.command("undo")
-    assert (undone.exit_code, project.read("a.txt")) == (0, "old\n"), undone.stderr
+    assert (undone.exit_code, "same places: a.txt\n" in undone.stderr) == (3, True)
+    forced = project.command("undo", "--force")
+    assert forced.exit_code == 3
+    assert forced.stderr.startswith("error: a.txt cannot be changed: it is a folder that contains")
 
 
 def test_what_a_build_leaves_in_its_private_folders_is_removed(

@@ -2,7 +2,7 @@
 
 The search (`key_traces`) looks for each eight consecutive characters of a key: unchanged, in JSON,
 in URLs, in base64 at each alignment and in hex, also in lines and groups. It skips the journal and
-the checkpoint, which contain the unchanged project and are never shown.
+the store, which contain the unchanged project and are never shown.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def test_the_patch_holds_binary_files_and_names_them_from_the_top(runner, tmp_pa
     around = Project.create(tmp_path, files={"other/x": "x\n"})
     around.write(
         {
-            "sub/build.sh": r"printf '\0\377x' > new.bin",
+            "sub/build.sh": "touch built.txt\n",
             "sub/a.txt": "old\n",
             "sub/.gitignore": "/agent-config\n",
         }
@@ -180,13 +180,14 @@ def test_the_patch_holds_binary_files_and_names_them_from_the_top(runner, tmp_pa
     around.git("add", "-A")
     around.git("commit", "-qm", "below")
     shutil.rmtree(around.root / "agent-config")  # a checkout in CI has none
-    server.script(Reply(GOOD))
+    server.script(Reply(f"{GOOD}^^^new.bin\n\0x\n^^^end\n"))
     job = runner.run(around, server, working_directory="sub", api_key=KEY, **ASKED)
     assert job.exit_code == 0, job.log
     copy = tmp_path / "copy"
     around.git("clone", "-q", str(around.root), str(copy))
     subprocess.run(["git", "apply", "--index", job.outputs["patch"]], cwd=copy, check=True)
-    assert (copy / "sub/new.bin").read_bytes() == b"\0\377x"
+    assert (copy / "sub/new.bin").read_bytes() == b"\0x\n"
+    assert not (copy / "sub/built.txt").exists(), "no response wrote it"
     assert (copy / "sub/a.txt").read_text("utf-8") == "good\n"
 
 

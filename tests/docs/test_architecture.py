@@ -15,8 +15,8 @@ PACKAGES = [
     for path in ROOT.glob(f"{pattern}/__init__.py")
 ]
 # Each has one meaning in the code and a row on the page.
-WORDS = """workspace|change|change set|path rule|refusal|transaction|checkpoint|sandbox|run|attempt|call|completion|wire|
-provider|named config|role|layer|sink|event|command|fleet|unit"""
+WORDS = """workspace|change|change set|path rule|refusal|store|tree|state|move|merge|conflict|log of a run|sandbox|run|
+attempt|call|completion|wire|provider|named config|role|layer|sink|event|command|fleet|unit"""
 
 
 def named_files() -> set[str]:

@@ -63,8 +63,7 @@ class Changes:
         """
         changed = self.files.note("process")
         self._expects_more = False
-        for text in self._workspace.executed(changed):
-            self._log.add_warning(text)
+        self._warn_of_executed(changed)
         return bool(changed)
 
     @contextmanager
@@ -72,7 +71,11 @@ class Changes:
         """Log what changes in the block as written by a command that the model chose."""
         with self.files.command() as written:
             yield
-        for text in self._workspace.executed(written):
+        self._warn_of_executed(written)
+
+    def _warn_of_executed(self, changed: Collection[str]) -> None:
+        there = [path for path in changed if self._workspace.project.lstat(path)]
+        for text in self._workspace.executed(there):
             self._log.add_warning(text)
 
     def expect_more(self) -> None:
