@@ -84,7 +84,7 @@ def test_a_file_that_a_build_made_a_deep_folder_is_named(
     assert (undone.exit_code, "same places: a.txt\n" in undone.stderr) == (3, True)
     forced = project.command("undo", "--force")
     assert forced.exit_code == 3
-    assert forced.stderr.startswith("error: a.txt cannot be changed: it is a folder that contains")
+    assert "cannot be changed: it is a folder that contains" in forced.stderr
 
 
 def test_what_a_build_leaves_in_its_private_folders_is_removed(

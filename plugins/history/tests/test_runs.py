@@ -24,7 +24,7 @@ from code_commit_history.past_runs import read_run
 from code_commit_history.runs.pruning import prune
 from code_commit_history.runs.selection import date
 from code_commit_history.story import Applied
-from code_commit_workspace import Entry, Workspace
+from code_commit_workspace import Workspace
 
 KEY = "sk-canary-0123456789-key7Q"
 
@@ -278,16 +278,18 @@ def test_a_diff_contains_no_key(runs):
 
 
 def test_steps_that_do_not_match_the_events_are_numbered():
-    first, second = (Entry("response", 0, paths={path: None}) for path in "xy")
-    log = SimpleNamespace(of_run=[Entry("start", 0), first, Entry("process", 0), second])
+    entries = (("start", {}), ("response", {"x": 1}), ("process", {}), ("response", {"y": 1}))
+    log = SimpleNamespace(of_run=[SimpleNamespace(by=by, paths=paths) for by, paths in entries])
+    store = SimpleNamespace(logs=SimpleNamespace(of=lambda run: log))
     equal, real = (
         Applied(attempt=attempt, call=1, written=(path,), deleted=(), seq=attempt)
         for attempt, path in ((7, "x"), (8, "y"))
     )
     for applied, numbers in (([equal, real], [7, 8]), ([equal], [7, 2]), ([real], [1, 2])):
-        assert [step.number for step in steps_of(log, applied)] == numbers
+        assert [step.number for step in steps_of(store, "run", applied)] == numbers
     log.of_run[1:2] = []
-    assert [step.number for step in steps_of(log, [equal, real])] == [8], "one wrote nothing new"
+    steps = steps_of(store, "run", [equal, real])
+    assert [step.number for step in steps] == [8], "one wrote nothing new"
 
 
 # --- prune ---

@@ -14,11 +14,9 @@ import importlib
 # checkers.
 _PUBLIC = {
     "move.moving": ("Moved",),
-    "store.log": ("Entry", "RunLog"),
     "store.run_changes": ("RunChanges",),
     "store.store": ("Store",),
     "store.undo": ("Undone",),
-    "store.work": ("Work",),
     "errors": (
         "ChangeSetRefused",
         "CodeCommitError",

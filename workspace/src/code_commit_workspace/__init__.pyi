@@ -38,12 +38,9 @@ from .records import Tree as Tree
 from .scope import Scope as Scope
 from .stop import STOP as STOP
 from .stop import Stop as Stop
-from .store.log import Entry as Entry
-from .store.log import RunLog as RunLog
 from .store.run_changes import RunChanges as RunChanges
 from .store.store import Store as Store
 from .store.undo import Undone as Undone
-from .store.work import Work as Work
 from .workspace import Workspace as Workspace
 
 __version__: str

@@ -22,7 +22,6 @@ from code_commit.plugin_api import (
     open_run_file,
     read_records,
 )
-from code_commit_history.changes import written_by_responses
 from code_commit_history.choice import flags_of_code, recorded_format
 from code_commit_history.past_runs import PastRun, named_run
 from code_commit_history.recording import require_whole
@@ -131,10 +130,11 @@ def _shown(
         )
     states = store.listing(log.entries[0].tree)
     shown = {path: [states.get(path)] for path in named}
-    for path in {path for entry in written_by_responses(log) for path in entry.paths}:
+    responses = [entry for entry in log.of_run if entry.by == "response"]
+    for path in {path for entry in responses for path in entry.paths}:
         shown[path] = [
             entry.bases.get(path, entry.paths[path].before)
-            for entry in written_by_responses(log)
+            for entry in responses
             if path in entry.paths
         ]
     versions = store.versions(state for of_path in shown.values() for state in of_path)

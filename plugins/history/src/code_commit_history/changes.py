@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from code_commit_history.story import Applied
-from code_commit_workspace import Entry, RunLog
+from code_commit_workspace import Store
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A change set that changed files, with its entry in the log.
+class Step(NamedTuple):
+    """A change set that changed files, and what `Store.diffs` takes of it.
 
     `number` is the number of the attempt, or a count in workflows without attempts.
     """
 
     number: int
-    entry: Entry
-    applied: Applied | None = None
+    changes: Mapping[str, Any]
+    applied: Applied | None
 
 
-def written_by_responses(log: RunLog | None) -> list[Entry]:
-    """Return the entries of responses; an applied change set that changed nothing has none.
+def steps_of(store: Store, run: str, applied: Sequence[Applied]) -> Iterator[Step]:
+    """Yield the change sets of a run that changed files; `applied` are all of them.
 
     Raises:
         NotReady: the log is damaged.
     """
+    log = store.logs.of(run)
     entries = log.of_run if log else ()
-    return [entry for entry in entries if entry.by == "response"]
-
-
-def steps_of(log: RunLog | None, applied: Sequence[Applied]) -> Iterator[Step]:
-    """Yield the change sets of a run that changed files.
-
-    Raises:
-        NotReady: the log is damaged.
-    """
     following = iter(applied)
-    for count, entry in enumerate(written_by_responses(log), 1):
+    responses = (entry for entry in entries if entry.by == "response")
+    for count, entry in enumerate(responses, 1):
         paths = entry.paths.keys()
         change_set = next((one for one in following if paths <= one.paths), None)
         number = change_set.attempt if change_set else None
-        yield Step(number or count, entry, change_set)
+        yield Step(number or count, entry.paths, change_set)

@@ -40,7 +40,6 @@ from code_commit_workspace import (
     Git,
     ProjectTree,
     RunChanges,
-    RunLog,
     Store,
     check_private_folder,
     remove_tree,
@@ -152,7 +151,7 @@ def _copy_project(host: Host, recorded: PastRun, scratch: Path) -> dict[str, str
         log = project.store.logs.of(recorded.run)
         if log and log.entries:
             tree = log.entries[0].tree
-            final_files = _final_files(project.store, log)
+            final_files = _final_files(project.store, recorded.run)
         else:
             host.out.note(f"{recorded.run} has no log, so the replay uses the current files")
             tree = project.store.look(host.out.note).tree
@@ -173,8 +172,11 @@ def _not_regular(folder: str, names: list[str]) -> list[str]:
     return [name for name, mode in modes.items() if not stat.S_ISREG(mode)]
 
 
-def _final_files(store: Store, log: RunLog) -> dict[str, str]:
+def _final_files(store: Store, run: str) -> dict[str, str]:
     """Return mode and id of each file: those from before the run, with its changes."""
+    log = store.logs.of(run)
+    if log is None or not log.entries:
+        return {}
     states = store.listing(log.entries[0].tree)
     for path, change in RunChanges(store, log).net().items():
         if change.after is None:
@@ -272,8 +274,7 @@ def _invocation(host: Host, recorded: PastRun) -> Invocation:
 
 def _files_of_replay(host: Host, scratch: Path, run: str) -> dict[str, str]:
     with host.workspace(writes=True, repository="existing", root=scratch) as project:
-        log = project.store.logs.of(run)
-        return _final_files(project.store, log) if log and log.entries else {}
+        return _final_files(project.store, run)
 
 
 def _compare(

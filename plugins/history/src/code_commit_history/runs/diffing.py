@@ -33,14 +33,15 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
         if arguments.attempt is None:
             changes = RunChanges(project.store, log).net()
         else:
-            steps = {step.number: step.entry for step in steps_of(log, read_story(folder).applied)}
+            applied = read_story(folder).applied
+            steps = {step.number: step for step in steps_of(project.store, folder.name, applied)}
             if arguments.attempt not in steps:
                 numbers = ", ".join(map(str, steps)) or "none"
                 raise NotReady(
                     f"attempt {arguments.attempt} of {folder.name} changed nothing",
                     hint=f"attempts with changes: {numbers}",
                 )
-            changes = dict(steps[arguments.attempt].paths)
+            changes = dict(steps[arguments.attempt].changes)
         diffs = project.store.diffs(changes, most=_LARGEST)
         patch = project.store.patch(changes, most=_LARGEST) if arguments.patch else b""
     if not all(file.text for file in diffs):

@@ -127,10 +127,10 @@ def _diffs(host: Host, folder: Path) -> dict[int, str]:
         with host.workspace(writes=True, repository="existing") as project:
             store = project.store
             log = store.logs.of(folder.name)
-            for step in steps_of(log, read_story(folder).applied):
+            for step in steps_of(store, folder.name, read_story(folder).applied):
                 if step.applied:
                     names[step.applied.seq] = _name_of(step.applied)
-                    texts[_name_of(step.applied)] = _small_diff(store, step.entry.paths)
+                    texts[_name_of(step.applied)] = _small_diff(store, step.changes)
             if log:
                 texts["all-changes.diff"] = _small_diff(store, RunChanges(store, log).net())
     except CodeCommitError:
