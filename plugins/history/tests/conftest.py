@@ -64,6 +64,7 @@ class Runs:
 
     repaired = failed = unknown = ""  # the runs of the fixture `past_runs`
     sandbox = "off"  # most of these tests are not about it, and it takes time
+    baseline = "never"  # likewise
 
     def __init__(self, folder, name="work"):
         self.plugins = [install_plugin(folder / "plugins", "scripted", PROVIDER)]
@@ -78,6 +79,7 @@ class Runs:
             "REPLIES": json.dumps(replies),
             "NO_COLOR": "1",
             "CODE_COMMIT_SANDBOX": self.sandbox,
+            "CODE_COMMIT_BUILD__BASELINE": self.baseline,
         }
         plugins = self.plugins if plugins is None else plugins
         finished = self.project.command(
@@ -86,7 +88,11 @@ class Runs:
         return finished, self.project.run_folder.name
 
     def command(self, *arguments, plugins=None):
-        environ = {"TMPDIR": str(self.temporary), "CODE_COMMIT_SANDBOX": self.sandbox}
+        environ = {
+            "TMPDIR": str(self.temporary),
+            "CODE_COMMIT_SANDBOX": self.sandbox,
+            "CODE_COMMIT_BUILD__BASELINE": self.baseline,
+        }
         return self.project.command(
             *arguments, environ=environ, plugins=self.plugins if plugins is None else plugins
         )

@@ -39,6 +39,15 @@ def test_a_replay_has_the_same_results_and_leaves_the_project_unchanged(runs):
     assert [row["run"] for row in runs.command("runs", "--json").document["runs"]] == [name]
 
 
+def test_a_replay_builds_no_untouched_files(runs):
+    runs.baseline = "while-waiting"
+    runs.run(runs.replaced("a.txt", "good\n"), arguments=["--query", "Make it good"])
+    assert (runs.project.run_folder / "baseline-build.txt").exists()
+    document = runs.command("replay", "--keep", "--json").document
+    assert document["same"], document
+    assert not (Path(document["folder"]) / "baseline-build.txt").exists()
+
+
 def test_a_replay_reads_the_inputs_from_the_run_folder(runs):
     """The query looks like a part of the prompt, and the current files differ."""
     query = "Say good.\n[codebase]\n\nNothing.\n"

@@ -109,14 +109,18 @@ def test_a_sink_that_receives_nothing(runs, tmp_path, act, code, said):
 
 
 @pytest.mark.slow
-def test_a_diff_that_is_too_large_is_not_shown_or_exported(runs, ledger, tmp_path):
-    runs.project.write({"build.sh": "yes | head -c 60000000 > large.txt\n"})
-    _, name = runs.run(runs.replaced("a.txt", "good\n"))
+def test_a_diff_that_is_too_large_is_not_shown_or_exported(runs, tmp_path):
+    settings = '[plugins.commit]\nunseen_file = "allow"\n'
+    runs.project.write({"large.txt": "y" * 70_000_000, "agent-config/config.toml": settings})
+    deleting = "^^^large.txt\n^^^delete\n"
+    _, name = runs.run(runs.replaced("a.txt", "bad\n") + deleting, runs.replaced("a.txt", "good\n"))
     for more in ([], ["--patch", str(tmp_path / "large.patch")]):
         finished = runs.command("runs", "diff", *more)
         assert (finished.exit_code, finished.stdout) == (3, "")
         assert finished.stderr.startswith("error: the diff is larger than 64 MiB\n")
-    assert runs.command("runs", "diff", "--attempt", "1").stdout.endswith("-old\n+good\n")
-    assert runs.command("runs", "export", "--sink", "ledger", plugins=ledger).exit_code == 0
+    assert runs.command("runs", "diff", "--attempt", "2").stdout.endswith("-bad\n+good\n")
+    act = "return [type('Ignoring', (Interrupted,), {'receive': lambda self, record: None})()]"
+    odd = [install_plugin(tmp_path / "plugins", "odd", RAISING_SINK.format(act=act))]
+    assert runs.command("runs", "export", "--sink", "odd", plugins=odd).exit_code == 0
     folder = runs.project.root / "logs" / name
-    assert [file.name for file in folder.glob("*.diff")] == ["1-changes.diff"]
+    assert [file.name for file in folder.glob("*.diff")] == ["2-changes.diff"]

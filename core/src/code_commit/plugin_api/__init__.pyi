@@ -81,6 +81,7 @@ from .parent_death import signalled_at_our_end as signalled_at_our_end
 from .parts_as_json import parts_from_json as parts_from_json
 from .parts_as_json import parts_to_json as parts_to_json
 from .private_folder import PRIVATE_FOLDER as PRIVATE_FOLDER
+from .process_end import is_baseline as is_baseline
 from .process_end import is_build as is_build
 from .process_end import process_ending as process_ending
 from .process_end import process_passed as process_passed

@@ -67,7 +67,7 @@ class CommitSettings(BaseModel):
         "refresh",
         description="The reaction to files that changed or are new since `code-commit rollup`: "
         "collect the code again, stop before the first call, "
-        "or only if a response changes one of them.",
+        "send back a response that changes one of them, or do nothing.",
     )
     unseen_file: Literal["repair", "stop", "allow"] = Field(
         "repair",

@@ -269,6 +269,7 @@ def _invocation(host: Host, recorded: PastRun) -> Invocation:
         if name not in {"max_cost", "sandbox"}
     }
     settings["model"] = f"replay/{recorded.run}"
+    settings["build"] = {"baseline": "never"}  # it says nothing about the recorded run
     return replace(invocation, flags=flags, settings=settings, as_json=False)
 
 

@@ -12,6 +12,7 @@ from code_commit.plugin_api import (
     Record,
     Usage,
     describe_context,
+    is_baseline,
     process_ending,
     read_records,
 )
@@ -175,7 +176,8 @@ class _Reader:
         elif record.kind == "run.finished":
             self._call_costs = dict(data["call_costs"])
         elif record.kind == "process.finished":
-            self.story.processes.append(_process(data))
+            if not is_baseline(data):  # a replay has none
+                self.story.processes.append(_process(data))
         elif record.kind == "changes.applied":
             self.story.applied.append(
                 Applied(

@@ -180,7 +180,7 @@ class Store:
         options = ["--binary", f"--src-prefix=a/{folder}", f"--dst-prefix=b/{folder}"]
         patch = self._diff(changes, options, most)
         if len(patch) > most:
-            raise NotReady(f"the patch has more than {most / 1e6:,.0f} MB")
+            raise NotReady(f"the diff is larger than {most // 2**20} MiB")
         return patch
 
     def _diff(self, changes: Mapping[str, Change], options: Sequence[str], most: int) -> bytes:

@@ -45,9 +45,7 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
         diffs = project.store.diffs(changes, most=_LARGEST)
         patch = project.store.patch(changes, most=_LARGEST) if arguments.patch else b""
     if not all(file.text for file in diffs):
-        raise NotReady(
-            f"the diff has more than {_LARGEST // 2**20} MiB", hint="use `--attempt`, or git"
-        )
+        raise NotReady(f"the diff is larger than {_LARGEST // 2**20} MiB")
     redactor = host.redactor
     if arguments.patch:
         require_no_link_out(host.root, host.root / arguments.patch, arguments.patch)
