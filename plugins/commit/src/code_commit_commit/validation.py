@@ -214,7 +214,9 @@ def changed_by_somebody(paths: Sequence[str], run: Run, seen: SeenFiles) -> Resp
     The next prompt has their texts.
     """
     changed = find_changed(paths, run, seen)
-    return _sent_back(changed, changed.refusals, run, seen)
+    error = _sent_back(changed, changed.refusals, run, seen)
+    error.hint = "run again: the model then sees the files as they are now"
+    return error
 
 
 def _require_seen(

@@ -15,11 +15,15 @@ LOGS = "runs"  # the folder of the logs, in the state folder
 
 
 class Line(NamedTuple):
-    """A line of the log `file`, whose lines before it have `size` bytes."""
+    """A line of the log `file`, whose lines before it have `size` bytes.
+
+    `keeps` is whether a rollback keeps it if files stay because somebody changed them since.
+    """
 
     file: str
     size: int
     text: bytes
+    keeps: bool = True
 
 
 def append_line(home: Path, line: Line) -> None:

@@ -43,6 +43,7 @@ def _decode(data: bytes, private_folder: str) -> Plan:
             made=tuple(_text(path) for path in fields["made"]),
             log=_text(fields["log"]),
             log_size=_number(fields["log_size"]),
+            keeps_line=bool(fields["keeps_line"]),
         )
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError("it is not a plan") from error

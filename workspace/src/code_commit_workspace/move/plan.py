@@ -39,6 +39,7 @@ class Plan:
     made: tuple[str, ...]  # folders to create, outermost first
     log: str = ""  # the log that tells of the change
     log_size: int = 0  # without the line that does
+    keeps_line: bool = True  # if files stay because somebody changed them since
 
     def temporary_name(self, number: int) -> str:
         """Return the temporary name of file `number` in its target's folder.
@@ -58,6 +59,7 @@ class Plan:
             "made": self.made,
             "log": self.log,
             "log_size": self.log_size,
+            "keeps_line": self.keeps_line,
         }
         text = json.dumps(plan)
         checksum = hashlib.sha256(text.encode()).hexdigest()

@@ -38,8 +38,8 @@ def roll_back(
 ) -> RolledBack:
     """Roll back the changes of the active journal, then close it.
 
-    `only` are the touched paths, if they are known. The log keeps its line if files stay as
-    somebody changed them: an undo of the change can then bring back what was there before.
+    `only` are the touched paths, if they are known. The log keeps the line of a response if files
+    stay as somebody changed them: an undo of it can then bring back what was there before.
 
     Raises:
         NotReady: the journal is damaged, and nothing was touched; or the paths in the message
@@ -62,7 +62,7 @@ def roll_back(
         files = [entry.path for entry in plan.files]
         folders = [path for path, _mode in plan.gone]
         disk.flush_parents(tree, files + folders)
-        if plan.log and not rollback.changed_since:
+        if plan.log and not (plan.keeps_line and rollback.changed_since):
             step("remove the line")
             remove_line(journal.home, plan.log, plan.log_size)
     finally:

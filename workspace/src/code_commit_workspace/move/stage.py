@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from dataclasses import replace
 
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move import disk
@@ -34,8 +35,9 @@ def stage(
         _stage_one(tree, number, target, folder, step)
         for number, target in enumerate(survey.targets)
     )
-    log, size, _ = line or ("", 0, b"")
-    plan = Plan(os.urandom(8).hex(), files, survey.gone, survey.made, log, size)
+    plan = Plan(os.urandom(8).hex(), files, survey.gone, survey.made)
+    if line:
+        plan = replace(plan, log=line.file, log_size=line.size, keeps_line=line.keeps)
     step("write the plan")
     write_plan(folder, plan)
     return plan

@@ -190,7 +190,8 @@ class RunLog:
             NotReady: the log is damaged.
         """
         _ = self.entries
-        return Line(self._file, self._size, json.dumps(_encoded(entry)).encode() + b"\n")
+        text = json.dumps(_encoded(entry)).encode() + b"\n"
+        return Line(self._file, self._size, text, keeps=entry.by in WRITERS)
 
     def added(self, entry: Entry, line: Line) -> None:
         """Note that `line` was appended, which tells of `entry`."""

@@ -11,9 +11,10 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.path_kinds import lexists
 from code_commit_workspace.move.line import Line
-from code_commit_workspace.move.moving import Choose, Moved, move
+from code_commit_workspace.move.moving import Choose, Difference, Moved, move
 from code_commit_workspace.move.three_way import (
     UNKNOWN,
     Base,
@@ -310,7 +311,36 @@ class RunChanges:
         if force:
             fallback = {path: versions[state] for path, state in first.items()}
         self._versions = versions
-        return self._move(choices, by, since=since, fallback=fallback)
+        try:
+            return self._move(choices, by, since=since, fallback=fallback)
+        except NotReady:
+            if by == "undo":
+                raise
+        return self._each_back(choices, by, since=since, fallback=fallback)
+
+    def _each_back(
+        self,
+        choices: Mapping[str, Choose],
+        by: By,
+        *,
+        since: int,
+        fallback: Mapping[str, Version | None],
+    ) -> Moved:
+        """Move back one file after the other, and warn of those that something is in the way of.
+
+        Nobody is there to ask, so one obstacle must not keep the others.
+        """
+        versions: dict[str, Difference] = {}
+        replaced: frozenset[str] = frozenset()
+        for path, choose in choices.items():
+            try:
+                moved = self._move({path: choose}, by, since=since, fallback=fallback)
+            except NotReady as error:
+                self._warn(f"not moved back: {error.message}")
+                continue
+            versions |= moved.versions
+            replaced |= moved.replaced
+        return Moved(versions, replaced)
 
     def redo(self, number: int) -> Moved:
         """Take back the entry `number`, which moved files back.

@@ -11,6 +11,7 @@ from code_commit_workspace.errors import Conflict, NotReady
 from code_commit_workspace.files.path_kinds import lexists
 from code_commit_workspace.git import GitError
 from code_commit_workspace.store.log import Entry, RunLog, links_of, now
+from code_commit_workspace.store.objects import State
 from code_commit_workspace.store.repository import LITERAL_PATHS
 from code_commit_workspace.store.run_changes import RunChanges, redoable, running
 from code_commit_workspace.store.store import Store
@@ -116,7 +117,13 @@ def finish_interrupted(store: Store) -> str | None:
         NotReady: a file cannot be written.
     """
     log = next(store.logs.latest_first(), None)
-    if log is None or not log.entries:
+    if log is None:
+        return None
+    try:
+        entries = log.entries
+    except NotReady as error:  # it keeps nobody from a new run
+        return f"{error.message}; {error.hint}"
+    if not entries:
         return None
     changes = RunChanges(store, log)
     for number in running(log.entries):
@@ -149,6 +156,12 @@ def _latest(store: Store) -> RunLog:
                 f"nothing to undo: the latest run, {log.run}, changed nothing that is there",
                 hint="`code-commit undo RUN` takes back an earlier one",
             )
+        befores = {path: _in_git(change.before) for path, change in changes.items()}
+        if all(_present(store, path) == before for path, before in befores.items()):
+            raise NotReady(
+                f"nothing to undo: what the latest run, {log.run}, changed is as it was before",
+                hint="`code-commit undo RUN` takes back an earlier one",
+            )
         if _are_committed(store, changes):
             raise NotReady(
                 f"the changes of the latest run, {log.run}, are in the last commit",
@@ -178,7 +191,11 @@ def _are_committed(store: Store, changes: Collection[str]) -> bool:
 
 def _present(store: Store, path: str) -> tuple[str, str] | None:
     version, _ = store.read(path)
-    state = store.state_of(version)
+    return _in_git(store.state_of(version))
+
+
+def _in_git(state: State | None) -> tuple[str, str] | None:
+    """Return the mode and the blob of a state, as git's trees have them."""
     return state and (state.git_mode, state.blob)
 
 
