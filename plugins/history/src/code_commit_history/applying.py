@@ -31,8 +31,7 @@ from code_commit_workspace import ProjectTree, Workspace
 
 _WORKFLOW = "committing-code"
 _QUERY, _CODE = "input-query.txt", "input-codeRollup.txt"  # in the run folder
-_HEAD = re.compile(rb"^--- (.+) ---\n", re.MULTILINE)  # of a file in the code
-_BLANK = re.compile(rb"\n*")
+_END = re.compile(rb"\n*(?:--- .+ ---\n|\Z)")  # of a file in the code
 _DESCRIPTION = (
     "Apply the recorded answer of a run, such as a dry run, then run build.sh. No model is "
     "called. The exit code is that of a run; `code-commit undo` reverts the changes. What you "
@@ -184,18 +183,11 @@ def _stands_in(code: bytes, path: str, content: bytes | None, redact: Redact) ->
     place = code.find(head)
     if place < 0:
         return not content or redact(content) in code
-    return content is not None and _is_at(place + len(head), code, content, redact)
-
-
-def _is_at(start: int, code: bytes, content: bytes, redact: Redact) -> bool:
-    """Return whether the file at `start` has this content, with or without keys."""
-    for form in (content, redact(content)):
-        if code.startswith(form, start):
-            blank = _BLANK.match(code, start + len(form))
-            end = blank.end() if blank else start
-            if end == len(code) or _HEAD.match(code, end):
-                return True
-    return False
+    start = place + len(head)
+    return content is not None and any(
+        code.startswith(form, start) and _END.match(code, start + len(form))
+        for form in (content, redact(content))  # with or without keys
+    )
 
 
 def _content(tree: Tree, path: str) -> bytes | None:
