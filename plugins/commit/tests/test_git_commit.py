@@ -460,6 +460,6 @@ def test_names_of_files_that_look_like_flags_are_names(change):
     assert sorted(committed(project)) == sorted(f"M {name}" for name in NAMES)
     undone = project.command("undo", "--json", "latest", "--", "--help", "-C")
     assert sorted(undone.document["restored"]) == ["--help", "-C"]
-    assert project.command("undo", "--json").exit_code == 0
+    assert project.command("undo", "latest", "--json").exit_code == 0
     assert {project.read(name) for name in NAMES} == {"old\n"}
     assert not (project.root / "pwned").exists()

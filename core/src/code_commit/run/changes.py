@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,7 +75,8 @@ class Changes:
         self._warn_of_executed(written)
 
     def _warn_of_executed(self, changed: Collection[str]) -> None:
-        there = [path for path in changed if self._workspace.project.lstat(path)]
+        root = self._workspace.root
+        there = [path for path in changed if os.path.lexists(root / path)]
         for text in self._workspace.executed(there):
             self._log.add_warning(text)
 
