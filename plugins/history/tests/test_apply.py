@@ -32,6 +32,22 @@ from code_commit_commit.hooks import Context, Selection
 def code_commit_contexts(settings):
     return [Context("first", "a.txt", lambda request: Selection(paths=["a.txt"]))]
 """
+TYPING = """
+from code_commit.plugin_api import hookimpl
+
+
+class Typing:
+    def __call__(self, call, next):
+        completion = next(call)
+        if call.provider != "replay" and call.number == 1:
+            (call.root / "a.txt").write_text("mine\\n")
+        return completion
+
+
+@hookimpl
+def code_commit_model_layers(settings):
+    return [Typing()]
+"""
 GOOD = "^^^a.txt\ngood\n^^^end\n^^^new/b.txt\nb\n^^^end\n^^^c.txt\n^^^delete\n"
 
 
@@ -175,6 +191,24 @@ def test_changes_of_a_person_in_the_same_files_stay(runs):
     assert runs.project.read("a.txt") == LINES.replace("1\n", "mine\n")
 
 
+def test_an_answer_that_its_run_did_not_apply_overwrites_nothing(runs, tmp_path):
+    """A person changed the same lines during its call; the next answer saw these changes."""
+    runs.plugins.append(install_plugin(tmp_path / "typing", "typing", TYPING))
+    assert runs.command("rollup").exit_code == 0
+    replies = (runs.replaced("a.txt", text) for text in ("good\n", "mine\ngood\n"))
+    finished, name = runs.run(*replies)
+    assert (finished.exit_code, runs.project.read("a.txt")) == (0, "mine\ngood\n")
+    assert runs.command("undo").exit_code == 0
+    assert runs.project.read("a.txt") == "mine\n"
+    finished = runs.command("apply", name)
+    assert (finished.exit_code, runs.project.read("a.txt")) == (3, "mine\n"), finished.stderr
+    said = (
+        "changed by somebody else at the same places",
+        f"changed after the model saw them in {name}",
+    )
+    assert any(f"error: {text}: a.txt\n" in finished.stderr for text in said), finished.stderr
+
+
 def test_code_in_another_form_counts_for_the_files_of_the_answer(runs):
     runs.project.write({"agent-config/codeRollup.txt": "a.txt:\nold\n\n"})
     runs.run(GOOD, arguments=["--dry-run"])
@@ -270,7 +304,6 @@ def test_only_a_run_with_an_answer_can_be_applied(runs):
 
 @pytest.mark.parametrize("name", ["input-query.txt", "input-codeRollup.txt"])
 def test_a_run_folder_without_its_inputs_is_named(dry, name):
-    forget_logs(dry.project)
     (dry.project.run_folder / name).unlink()
     finished = dry.command("apply", "latest")
     assert (finished.exit_code, f"{dry.dry_run} lacks a file" in finished.stderr) == (3, True)

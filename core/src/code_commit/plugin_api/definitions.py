@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:  # only for annotations: every start imports this module
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from code_commit.plugin_api.conversation import Json
+    from code_commit_workspace import Change
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +198,9 @@ class Invocation:
     """A parsed command line that starts a workflow. `argv` is the command line itself.
 
     `flags` maps the workflow's own flags by field name; `settings` maps the flags of every workflow
-    by the setting that they override. `shown` is for recorded answers: the files as the model saw
-    them, in turn for each answer that changes a file, in place of what the workflow tells
-    `Run.apply`. A change of a person that overlaps then ends the run.
+    by the setting that they override. `shown` is for recorded answers: it returns a file as the
+    model saw it before a change, in place of what the workflow tells `Run.apply`. A change of a
+    person that overlaps then ends the run.
     """
 
     workflow: WorkflowDefinition
@@ -209,4 +210,4 @@ class Invocation:
     as_json: bool = False
     quiet: bool = False
     debug: bool = False
-    shown: Mapping[str, Sequence[bytes | None]] = field(default_factory=dict, repr=False)
+    shown: Callable[[Change], bytes | None] | None = field(default=None, repr=False)

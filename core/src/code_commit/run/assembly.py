@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,7 +31,7 @@ from code_commit.run.plugin_settings import plugin_secret, plugin_section
 from code_commit.run.project_run import ProjectRun
 from code_commit.run.ptrace import disable_ptrace
 from code_commit.run.workspace_settings import sandbox_settings, store_limits
-from code_commit_workspace import Redactor, Workspace
+from code_commit_workspace import Change, Redactor, Workspace
 
 _SINKS = "code_commit_log_sinks"
 _LAYERS = "code_commit_model_layers"
@@ -54,7 +54,7 @@ class RunPlan:
     shows: frozenset[str] = frozenset()  # the host's sinks to add: "progress", "json"
     diff_lines: int = 0  # of the diff to show at the end
     # For recorded answers; see `Invocation`.
-    shown: Mapping[str, Sequence[bytes | None]] = field(default_factory=dict, repr=False)
+    shown: Callable[[Change], bytes | None] | None = field(default=None, repr=False)
     # For results only.
     stdout: TextIO = field(default_factory=lambda: sys.stdout, repr=False, compare=False)
 

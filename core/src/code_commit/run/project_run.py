@@ -99,7 +99,6 @@ class ProjectRun:
         self.span = self.log.span
         self.redacted = self.log.redactor.text
         self.changes = Changes(self.workspace, self.log)
-        self._recorded = dict(self.plan.shown)
         self._baseline = Baseline(self)
 
     def after(self, plugin: Plugin) -> ProjectRun:
@@ -184,11 +183,11 @@ class ProjectRun:
         self._require_writes()
         STOP.check()
         files = self.changes.files
-        recorded = {path: versions[0] for path, versions in self._recorded.items()}
-        bases = {**(shown or {}), **recorded}
+        if recorded := self.plan.shown:
+            shown = {change.path: recorded(change) for change in changes}
         with files.lock, STOP.hold():
             try:
-                moved = self.workspace.apply(changes, self.rules, run=files, shown=bases)
+                moved = self.workspace.apply(changes, self.rules, run=files, shown=shown)
             except ChangeSetRefused as error:
                 raise ResponseRefused(error.message) from error
             except Conflict as conflict:
@@ -196,9 +195,6 @@ class ProjectRun:
                     raise
                 hint = "move these changes away, then run it again; or start a new run"
                 raise NotReady(conflict.message, hint=hint) from conflict
-            for path in moved.differences:
-                if len(self._recorded.get(path, ())) > 1:
-                    self._recorded[path] = self._recorded[path][1:]
             return self._report_applied(changes, moved)
 
     def build(

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import re
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from code_commit.plugin_api import (
+    Change,
     Host,
     NotReady,
     RunTexts,
@@ -31,8 +32,7 @@ from code_commit_workspace import ProjectTree, Workspace
 
 _WORKFLOW = "committing-code"
 _QUERY, _CODE = "input-query.txt", "input-codeRollup.txt"  # in the run folder
-_HEAD = re.compile(rb"^--- (.+) ---\n", re.MULTILINE)  # of a file in the code
-_BLANK = re.compile(rb"\n*")
+_END = re.compile(rb"\n*(?:--- .+ ---\n|\Z)")  # of a file in the code
 _DESCRIPTION = (
     "Apply the recorded answer of a run, such as a dry run, then run build.sh. No model is "
     "called. The exit code is that of a run; `code-commit undo` reverts the changes. What you "
@@ -111,8 +111,11 @@ def _require_query(recorded: PastRun) -> None:
 
 def _shown(
     recorded: PastRun, workspace: Workspace, redact: Redact
-) -> dict[str, list[bytes | None]]:
-    """Return the files as the answers saw them, in turn for each answer that changed a file.
+) -> Callable[[Change], bytes | None] | None:
+    """Return what gives a file as the model saw it before a change of an answer.
+
+    None is that nothing has changed since. It raises NotReady for an answer that was not applied
+    where it is not known what the model saw.
 
     Raises:
         NotReady: the run has no log, and files changed since.
@@ -121,25 +124,42 @@ def _shown(
     named, started = _named_files(recorded.folder)
     log = store.logs.of(recorded.run)
     if log is None or not log.entries:
-        changed = sorted(_changed_files(recorded, named, started, workspace, redact))
-        if not changed:
-            return {}
-        raise NotReady(
-            f"changed after the model saw them in {recorded.run}: {join_paths(changed)}",
-            hint="restore these files, or start a new run; nothing was applied",
-        )
-    states = store.listing(log.entries[0].tree)
-    shown = {path: [states.get(path)] for path in named}
-    responses = [entry for entry in log.of_run if entry.by == "response"]
-    for path in {path for entry in responses for path in entry.paths}:
-        shown[path] = [
-            entry.bases.get(path, entry.paths[path].before)
-            for entry in responses
-            if path in entry.paths
-        ]
-    versions = store.versions(state for of_path in shown.values() for state in of_path)
-    contents = {state: version and version.content for state, version in versions.items()}
-    return {path: [contents[state] for state in of_path] for path, of_path in shown.items()}
+        now = {path: _content(workspace.tree, path) for path in named}
+        if changed := _changed_files(recorded, now, started, workspace, redact):
+            raise _changed_since(recorded, changed)
+        return None
+    listing = store.listing(log.entries[0].tree)
+    applied = [
+        (path, entry.merged.get(path, change))
+        for entry in log.of_run
+        if entry.by == "response"
+        for path, change in entry.paths.items()
+    ]
+    states = [*map(listing.get, named), *(state for _, change in applied for state in change)]
+    contents = {
+        state: version and version.content for state, version in store.versions(states).items()
+    }
+    seen = {
+        (path, contents[change.after]): contents[change.before]
+        for path, change in reversed(applied)
+    }
+    first = {path: contents[listing.get(path)] for path in named}
+    changed = _changed_files(recorded, first, started, workspace, redact)
+
+    def shown(change: Change) -> bytes | None:
+        key = (change.path, change.content)
+        if key not in seen and change.path in changed:
+            raise _changed_since(recorded, [change.path])
+        return seen.get(key, first.get(change.path))
+
+    return shown
+
+
+def _changed_since(recorded: PastRun, paths: Collection[str]) -> NotReady:
+    return NotReady(
+        f"changed after the model saw them in {recorded.run}: {join_paths(sorted(paths))}",
+        hint="restore these files, or start a new run",
+    )
 
 
 def _named_files(folder: Path) -> tuple[set[str], float]:
@@ -155,9 +175,13 @@ def _named_files(folder: Path) -> tuple[set[str], float]:
 
 
 def _changed_files(
-    recorded: PastRun, named: set[str], started: float, workspace: Workspace, redact: Redact
-) -> Iterator[str]:
-    """Yield those of the files `named` that changed since the run, which has no log.
+    recorded: PastRun,
+    contents: Mapping[str, bytes | None],
+    started: float,
+    workspace: Workspace,
+    redact: Redact,
+) -> Collection[str]:
+    """Return the files that changed since the run, unless the model saw these `contents`.
 
     Raises:
         NotReady: the run folder lacks the inputs of the run.
@@ -166,13 +190,13 @@ def _changed_files(
         code = RunTexts(recorded.folder).read(_CODE)
     except (OSError, ValueError) as error:
         raise NotReady(f"{recorded.run} lacks a file that `apply` needs: {error}") from error
-    for path in named:
-        content = _content(workspace.tree, path)
-        # The code may have been out of date from the start, and the settings allowed it.
-        if not _stands_in(code, path, content, redact) and _changed_after(
-            started, path, workspace.project
-        ):
-            yield path
+    # The code may have been out of date from the start, and the settings allowed it.
+    return {
+        path
+        for path, content in contents.items()
+        if not _stands_in(code, path, content, redact)
+        and _changed_after(started, path, workspace.project)
+    }
 
 
 def _stands_in(code: bytes, path: str, content: bytes | None, redact: Redact) -> bool:
@@ -184,18 +208,11 @@ def _stands_in(code: bytes, path: str, content: bytes | None, redact: Redact) ->
     place = code.find(head)
     if place < 0:
         return not content or redact(content) in code
-    return content is not None and _is_at(place + len(head), code, content, redact)
-
-
-def _is_at(start: int, code: bytes, content: bytes, redact: Redact) -> bool:
-    """Return whether the file at `start` has this content, with or without keys."""
-    for form in (content, redact(content)):
-        if code.startswith(form, start):
-            blank = _BLANK.match(code, start + len(form))
-            end = blank.end() if blank else start
-            if end == len(code) or _HEAD.match(code, end):
-                return True
-    return False
+    start = place + len(head)
+    return content is not None and any(
+        code.startswith(form, start) and _END.match(code, start + len(form))
+        for form in (content, redact(content))  # with or without keys
+    )
 
 
 def _content(tree: Tree, path: str) -> bytes | None:

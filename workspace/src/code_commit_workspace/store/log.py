@@ -70,8 +70,8 @@ class Entry:
     `paths` has what was written. `left` are paths that changed while a process ran, or that a
     person changed: nobody undoes them. `since` is the number of the first entry that is moved back,
     of the one that a redo takes back, or of the beginning of a command. `lost` are paths where a
-    person's changes gave way. `bases` has files as the writer saw them, where a person changed them
-    before they were written.
+    person's changes gave way. `merged` has what a writer saw and wrote, where a person changed the
+    file in between.
     """
 
     by: By
@@ -81,7 +81,7 @@ class Entry:
     left: Collection[str] = ()
     since: int = 0
     lost: Collection[str] = ()
-    bases: Mapping[str, State | None] = field(default_factory=dict)
+    merged: Mapping[str, Change] = field(default_factory=dict)
 
 
 class Logs:
@@ -290,8 +290,8 @@ def _encoded(entry: Entry) -> dict[str, Any]:
         fields["since"] = entry.since
     if entry.lost:
         fields["lost"] = sorted(entry.lost)
-    if entry.bases:
-        fields["bases"] = entry.bases
+    if entry.merged:
+        fields["merged"] = entry.merged
     return fields
 
 
@@ -304,10 +304,7 @@ def _decoded(fields: dict[str, Any], private_folder: str) -> Entry:
     by = fields["by"]
     if by not in get_args(By):
         raise ValueError(by)
-    paths = {
-        path: Change(_state(before), _state(after))
-        for path, (before, after) in fields.get("paths", {}).items()
-    }
+    paths = _changes(fields.get("paths", {}))
     for path in paths:
         check_path(path, private_folder)
     return Entry(
@@ -318,8 +315,12 @@ def _decoded(fields: dict[str, Any], private_folder: str) -> Entry:
         left=tuple(map(str, fields.get("left", ()))),
         since=int(fields.get("since", 0)),
         lost=tuple(map(str, fields.get("lost", ()))),
-        bases={str(path): _state(base) for path, base in fields.get("bases", {}).items()},
+        merged=_changes(fields.get("merged", {})),
     )
+
+
+def _changes(fields: Any) -> dict[str, Change]:
+    return {path: Change(_state(before), _state(after)) for path, (before, after) in fields.items()}
 
 
 def _state(fields: Any) -> State | None:

@@ -163,18 +163,19 @@ class RunChanges:
             Conflict: a person changed a file at the same places; nothing was written.
             NotReady: a write failed; the files are as they were.
         """
-        bases = {
-            path: None if content is None else Version(content)
-            for path, content in (shown or {}).items()
-        }
+        seen: dict[str, Difference] = {}
         choices: dict[str, Choose] = {}
         for change in changes:
-            base: Base = bases.get(change.path, UNKNOWN)
+            base: Base = UNKNOWN
             target = None if change.content is None else Version(change.content, change.mode)
+            if shown and change.path in shown:
+                content = shown[change.path]
+                base = None if content is None else Version(content)
+                seen[change.path] = (base, target)
             choices[change.path] = partial(self._step, base, target)
         with self.lock:
             self.begin()
-            return self._move(choices, by, bases=bases)
+            return self._move(choices, by, seen=seen)
 
     def _step(self, base: Base, target: Version | None, current: Version | None) -> Version | None:
         return three_way(base, current, target, self._merge)
@@ -186,7 +187,7 @@ class RunChanges:
         *,
         since: int = 0,
         fallback: Mapping[str, Version | None] = MappingProxyType({}),
-        bases: Mapping[str, Version | None] = MappingProxyType({}),
+        seen: Mapping[str, Difference] = MappingProxyType({}),
     ) -> Moved:
         """Move files, and log it. An entry that moves back names also files that are as wanted."""
         logged: list[tuple[Entry, Line]] = []
@@ -202,18 +203,13 @@ class RunChanges:
                 path: Change(state_of(before), state_of(after))
                 for path, (before, after) in versions.items()
             }
-            seen = {
-                path: base for path, base in bases.items() if _was_changed(base, versions, path)
+            merged = {
+                path: Change(state_of(base), state_of(target))
+                for path, (base, target) in seen.items()
+                if path in paths and not _same(state_of(base), paths[path].before)
             }
-            self.store.put(seen.values())
-            entry = Entry(
-                by,
-                now(),
-                paths=paths,
-                since=since,
-                lost=moved.replaced,
-                bases={path: state_of(base) for path, base in seen.items()},
-            )
+            self.store.put(version for path in merged for version in seen[path])
+            entry = Entry(by, now(), paths=paths, since=since, lost=moved.replaced, merged=merged)
             self._remember({paths[path].before: before for path, (before, _) in versions.items()})
             line = self.log.line(entry)
             logged.append((entry, line))
@@ -493,13 +489,3 @@ def _same(one: State | None, other: State | None) -> bool:
     if one is None or other is None:
         return one is other
     return one.blob == other.blob and one.is_link == other.is_link
-
-
-def _was_changed(
-    base: Version | None, versions: Mapping[str, tuple[Version | None, Version | None]], path: str
-) -> bool:
-    """Return whether somebody changed a file since the writer saw it, before it was written."""
-    if path not in versions:
-        return False
-    before, _ = versions[path]
-    return not (base.same_as(before) if base else before is None)

@@ -256,9 +256,8 @@ class Store:
             for entry in log.entries:
                 if entry.tree:
                     yield entry.tree
-                for change in entry.paths.values():
+                for change in (*entry.paths.values(), *entry.merged.values()):
                     yield from (state.blob for state in change if state is not None)
-                yield from (base.blob for base in entry.bases.values() if base is not None)
 
     def _contents(self, blobs: Collection[str]) -> dict[str, bytes]:
         names = sorted(blobs)
