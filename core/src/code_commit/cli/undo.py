@@ -151,7 +151,10 @@ def redo(host: CommandHost, arguments: Namespace) -> int:
 
 def _print(host: CommandHost, undone: Undone) -> None:
     # Also if stdout cannot be written.
-    host.out.note(f"restored {count_of(len(undone.paths), 'file')} from before {undone.run}")
+    if undone.paths:
+        host.out.note(f"restored {count_of(len(undone.paths), 'file')} from before {undone.run}")
+    else:
+        host.out.note(f"the files of {undone.run} are as they were before it already")
     _print_paths(host, undone)
     if commit := _commit_of(host.root / LOGS / undone.run):
         host.out.note(f"hint: the commit {commit} stays; {_how_to_revert(undone.paths)}")

@@ -117,13 +117,7 @@ def finish_interrupted(store: Store) -> str | None:
         NotReady: a file cannot be written.
     """
     log = next(store.logs.latest_first(), None)
-    if log is None:
-        return None
-    try:
-        entries = log.entries
-    except NotReady as error:  # it keeps nobody from a new run
-        return f"{error.message}; {error.hint}"
-    if not entries:
+    if log is None or not log.entries:
         return None
     changes = RunChanges(store, log)
     for number in running(log.entries):
@@ -158,10 +152,7 @@ def _latest(store: Store) -> RunLog:
             )
         befores = {path: _in_git(change.before) for path, change in changes.items()}
         if all(_present(store, path) == before for path, before in befores.items()):
-            raise NotReady(
-                f"nothing to undo: what the latest run, {log.run}, changed is as it was before",
-                hint="`code-commit undo RUN` takes back an earlier one",
-            )
+            return log  # somebody put the files back: that counts as undone
         if _are_committed(store, changes):
             raise NotReady(
                 f"the changes of the latest run, {log.run}, are in the last commit",
