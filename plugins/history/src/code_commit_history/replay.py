@@ -297,8 +297,8 @@ def _compare(
     yield from _compare_in_order("candidate", _candidates(first), _candidates(second))
     yield from _compare_in_order("change", _changes(first), _changes(second))
     yield from _compare_in_order("process", _endings(first), _endings(second))
-    if not old_files:
-        return  # the run has no log
+    if not (old_files and new_files):
+        return  # a call that failed at once ended the run before its first look at the files
     differing = sorted(
         path
         for path in old_files.keys() | new_files.keys()
