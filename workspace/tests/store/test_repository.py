@@ -91,6 +91,17 @@ def test_a_store_that_is_gone_or_damaged_is_an_error_and_changes_nothing(root, o
     assert (root / "a").read_bytes() == b"2"
 
 
+@pytest.mark.parametrize("gone", [".", "HEAD", "objects"])
+def test_a_store_that_a_build_deletes_is_named(root, workspace, plant, gone):
+    plant(root, {"a": b"1"})
+    run = wrote(workspace, "run", {"a": b"2"})
+    path = root / STORE / gone
+    path.unlink() if path.is_file() else shutil.rmtree(path)
+    with pytest.raises(NotReady, match=r"store\.git was deleted while it was in use$"):
+        run.note("process")
+    assert (root / "a").read_bytes() == b"2"
+
+
 def test_git_finds_nothing_wrong_with_what_is_stored(root, workspace, git, plant):
     plant(root, {"a": b"1", "d/e/b": b"1"})
     run = wrote(workspace, "run", {"a": b"2", "d/e/b": None, "n": b"", "m": b""})

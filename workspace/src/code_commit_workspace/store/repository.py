@@ -15,7 +15,7 @@ from pathlib import Path
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.folder_size import folder_size
-from code_commit_workspace.files.path_kinds import is_file, is_link
+from code_commit_workspace.files.path_kinds import is_file, is_link, lexists
 from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.git.config import config_text
 from code_commit_workspace.git.layout import read_git_file
@@ -81,19 +81,23 @@ class PrivateRepository:
             NotReady: git fails, or the repository cannot be made.
         """
         self.prepare()
-        return self._git.run(
-            args,
-            stdin=stdin,
-            most=most,
-            env={
-                "GIT_DIR": str(self.path),
-                "GIT_WORK_TREE": str(self._top),
-                "GIT_INDEX_FILE": str(self.path / "index"),
-                "GIT_CONFIG_NOSYSTEM": "1",
-                "GIT_CONFIG_GLOBAL": os.devnull,
-                **LITERAL_PATHS,
-            },
-        )
+        env = {
+            "GIT_DIR": str(self.path),
+            "GIT_WORK_TREE": str(self._top),
+            "GIT_INDEX_FILE": str(self.path / "index"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            **LITERAL_PATHS,
+        }
+        try:
+            return self._git.run(args, stdin=stdin, most=most, env=env)
+        except GitError:
+            if all(lexists(self.path / name) for name in ("HEAD", "objects")):
+                raise
+            raise NotReady(
+                f"the store {self.path} was deleted while it was in use",
+                hint="run the build in the sandbox, where it cannot delete it",
+            ) from None
 
     @cached_property
     def objects(self) -> Objects:
