@@ -267,7 +267,7 @@ LOSE = "import shutil; shutil.rmtree(run.root / 'agent-config/.code-commit/store
     [
         (
             SPOIL,
-            "not moved back: a.txt cannot be changed: it is a folder that contains",
+            "while the run ended: NotReady: a.txt cannot be changed: it is a folder that contains",
         ),
         (LOSE, "while the run ended: "),
     ],

@@ -97,7 +97,11 @@ class Changes:
 
     @contextmanager
     def trial(self, show: Mapping[str, bytes | None]) -> Iterator[Trial]:
-        """Move back what the run writes in the block, unless `keep` of the trial is called."""
+        """Move back what the run writes in the block, unless `keep` of the trial is called.
+
+        Raises:
+            NotReady: something is in the way of a file; the others were moved back.
+        """
         shown = [Change(path, content) for path, content in show.items()]
         with self.files.trial(shown) as trial:
             yield trial
@@ -105,6 +109,7 @@ class Changes:
             return
         if show:
             self._warn_of_replaced(trial.moved)
+            trial.moved.require_all()
         else:
             self._report(trial.moved, "trial")
 
@@ -113,6 +118,9 @@ class Changes:
         """Move back what commands in the block change in files other than `paths`.
 
         The value is a list, which gets the paths that were moved back.
+
+        Raises:
+            NotReady: something is in the way of a file; the others were moved back.
         """
         self.files.begin()
         since = len(self.files.log.entries)
@@ -121,23 +129,28 @@ class Changes:
             yield changed
         finally:
             with STOP.hold():
-                changed += sorted(self.files.back("restore", since=since, but=paths).differences)
-        if changed:
+                moved = self.files.back("restore", since=since, but=paths)
+            changed += sorted(moved.differences)
+        if moved.differences or moved.obstacles:
             reason = (
                 f"the command may write only {', '.join(paths)}; "
                 "`code-commit redo` brings the rest back"
             )
-            self._log.emit(ChangesUndone(tuple(changed), reason))
+            self._report(moved, reason)
 
     def restore(self, reason: str) -> bool:
-        """Move back what the run wrote; return whether it wrote anything."""
+        """Move back what the run wrote; return whether it wrote anything.
+
+        Raises:
+            NotReady: something is in the way of a file; the others were moved back.
+        """
         if not self.has_begun:
             return False
         moved = self.files.back("restore")
-        self._report(moved, reason)
         if left := self.files.left():
             paths = join_paths(left, _NAMED)
             self._log.add_warning(f"left, because no response wrote them: {paths}")
+        self._report(moved, reason)
         return bool(moved.differences)
 
     def _report(self, moved: Moved, reason: str) -> None:
@@ -145,6 +158,7 @@ class Changes:
         replaced = tuple(sorted(moved.replaced))
         self._log.emit(ChangesUndone(paths, reason, replaced=replaced))
         self._warn_of_replaced(moved)
+        moved.require_all()
 
     def _warn_of_replaced(self, moved: Moved) -> None:
         if moved.replaced:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from code_commit_workspace.errors import Conflict
+from code_commit_workspace.errors import Conflict, NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move.apply import ChangedMeanwhile, replace
 from code_commit_workspace.move.line import Line
@@ -15,6 +15,7 @@ from code_commit_workspace.move.survey import Write
 from code_commit_workspace.move.three_way import Overlap
 from code_commit_workspace.move.versions import Version
 
+_NAMED = 20  # obstacles in one message
 _TRIES = 10  # somebody may save a file at the very moment of a move
 
 Read = Callable[[str], tuple[Version | None, os.stat_result | None]]
@@ -28,11 +29,22 @@ Difference = tuple[Version | None, Version | None]
 class Moved(NamedTuple):
     """What was at each path before a move, and what is there after it, also where that is the same.
 
-    `replaced` are the paths where a person's changes overlapped and gave way.
+    `replaced` are the paths where a person's changes overlapped and gave way. `obstacles` say what
+    is in the way of files that were not moved.
     """
 
     versions: Mapping[str, Difference]
     replaced: frozenset[str] = frozenset()
+    obstacles: tuple[str, ...] = ()
+
+    def require_all(self) -> None:
+        """Check that nothing was in the way.
+
+        Raises:
+            NotReady: something was.
+        """
+        if self.obstacles:
+            raise NotReady("; ".join(self.obstacles[:_NAMED]))
 
     @property
     def differences(self) -> dict[str, Difference]:

@@ -245,7 +245,7 @@ class RunChanges:
         same places, the file is moved back all the same, and `redo` has it.
 
         Raises:
-            NotReady: a file cannot be written.
+            NotReady: the log or a file of `show` cannot be written.
         """
         with self.lock:
             self.begin()
@@ -287,7 +287,8 @@ class RunChanges:
         """Move back what the run wrote since the entry `since`, and what nobody moved back yet.
 
         `only` these paths, and not those of `but`. With `force`, changes of a person that overlap
-        give way.
+        give way. Except for an undo, where a person can act, an obstacle keeps no other file: the
+        value names it.
 
         Raises:
             Conflict: without `force`, changes of a person overlap; nothing was written.
@@ -322,21 +323,19 @@ class RunChanges:
         since: int,
         fallback: Mapping[str, Version | None],
     ) -> Moved:
-        """Move back one file after the other, and warn of those that something is in the way of.
-
-        Nobody is there to ask, so one obstacle must not keep the others.
-        """
+        """Move back one file after the other, so that no obstacle keeps the others."""
         versions: dict[str, Difference] = {}
         replaced: frozenset[str] = frozenset()
+        obstacles: list[str] = []
         for path, choose in choices.items():
             try:
                 moved = self._move({path: choose}, by, since=since, fallback=fallback)
             except NotReady as error:
-                self._warn(f"not moved back: {error.message}")
+                obstacles.append(error.message)
                 continue
             versions |= moved.versions
             replaced |= moved.replaced
-        return Moved(versions, replaced)
+        return Moved(versions, replaced, tuple(obstacles))
 
     def redo(self, number: int) -> Moved:
         """Take back the entry `number`, which moved files back.

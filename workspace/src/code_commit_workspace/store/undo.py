@@ -128,6 +128,7 @@ def finish_interrupted(store: Store) -> str | None:
     if not unfinished:
         return None
     moved = changes.back("trial", since=unfinished[0])
+    moved.require_all()
     log.add(Entry("kept", now(), since=unfinished[0]))
     if not moved.differences:
         return None
