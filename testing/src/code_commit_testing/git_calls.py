@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 
 from code_commit_testing.command import install_plugin
@@ -33,12 +33,5 @@ def install_git_listener(plugins: Path, log: Path) -> Path:
 
 
 def lasting_git_calls(calls: Sequence[str]) -> list[str]:
-    """Leave out what depends on the second of a look: a call again, and the check of files that
-    were changed within it.
-    """
-    different = [call for call, _ in groupby(calls)]
-    return [
-        call
-        for before, call in pairwise(["", *different])
-        if (before, call) != ("diff-files", "check-ignore")
-    ]
+    """Leave out that a call is made again, which depends on the second of a look."""
+    return [call for call, _ in groupby(calls)]
