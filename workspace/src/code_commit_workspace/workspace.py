@@ -490,7 +490,7 @@ class Workspace:
         )
 
     def _is_too_large(self, path: str, size: int) -> bool:
-        if "store" in self.__dict__ and self.store.is_left_out(path):
+        if "store" in self.__dict__ and path in self.store.left_out:
             return True
         return size > StoreLimits.LEAST_FILE and size > self.store_limits().max_file
 

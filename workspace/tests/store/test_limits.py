@@ -41,11 +41,11 @@ def test_a_sparse_terabyte_is_named_and_takes_neither_time_nor_space(root, small
         "too large to save, so `undo` cannot bring it back: huge.bin (1,099,512 MB)"
     ]
     assert look.changed == frozenset()
-    assert small.store.is_left_out("huge.bin")
+    assert "huge.bin" in small.store.left_out
     assert small.store.size() < MIB
     (root / "huge.bin").write_bytes(b"small")
     assert small.store.look().changed == {"huge.bin"}
-    assert not small.store.is_left_out("huge.bin")
+    assert small.store.left_out == set()
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,19 @@ def test_of_too_many_files_the_largest_are_left_out_and_git_keeps_its_own(root, 
     left_out = [path for path in sizes(root) if path not in saved]
     assert left_out == [left_out[0]]
     assert warnings == [f"too large to save, so `undo` cannot bring it back: {left_out[0]} (1 MB)"]
+
+
+def test_what_was_too_much_when_a_command_began_is_not_the_commands(root, small):
+    """A look keeps files that the look before had left out."""
+    for number in range(100):
+        grow(root / f"new-{number:02}.bin", MIB)
+    (root / "a.txt").write_text("old")
+    run = small.begin("run")
+    with run.command() as written:
+        (root / "a.txt").write_text("new")
+    assert written == ["a.txt"]
+    assert small.store.undo(None).paths == ("a.txt",)
+    assert len(sizes(root)) == 100
 
 
 def test_a_response_cannot_change_what_undo_could_not_bring_back(root: Path) -> None:

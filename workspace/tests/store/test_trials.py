@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from code_commit_workspace import Change, ChangeSetRefused, NotReady, Workspace
+from code_commit_workspace import (
+    Change,
+    ChangeSetRefused,
+    Conflict,
+    NotReady,
+    RunChanges,
+    Workspace,
+)
+from code_commit_workspace.store.log import Entry, now
 
 LINES = [b"%d\n" % number for number in range(20)]
 
@@ -117,6 +125,64 @@ def test_trials_in_a_row_are_candidates(root, workspace, plant):
     assert contents(root) == {"a": text(l0=b"kept", l5=b"2"), "b": b"new", "own": b"2"}
     assert workspace.store.undo(None).paths == ("a", "b")
     assert contents(root) == {"a": text(), "own": b"2"}
+
+
+def nothing(_root: Path, run: RunChanges) -> None:
+    with run.trial():
+        pass
+
+
+def a_conflict(root: Path, run: RunChanges) -> None:
+    run.apply([Change("a", b"run")])
+    (root / "a").write_bytes(b"mine")
+    with pytest.raises(Conflict), run.trial([Change("a", b"shown")]):
+        pass
+
+
+@pytest.mark.parametrize("trial", [nothing, a_conflict])
+def test_a_trial_that_wrote_nothing_is_over(root, opened, plant, trial):
+    plant(root, {"a": b"1"})
+    with opened(root) as workspace:
+        run = workspace.begin("run")
+        trial(root, run)
+        run.apply([Change("b", b"2")])
+    with opened(root) as workspace:
+        assert workspace.recovered is None
+    assert (root / "b").read_bytes() == b"2"
+
+
+def test_what_a_person_writes_after_a_kill_in_a_trial_comes_back(root, opened, plant):
+    plant(root, {"a": b"1"})
+    with opened(root) as workspace:
+        run = workspace.begin("run")
+        run.begin()
+        for by in ("trying", "running"):
+            run.log.add(Entry(by, now(), run.latest.tree))
+    plant(root, {"a": b"mine", "own": b"mine"})
+    with opened(root) as workspace:
+        assert workspace.recovered.startswith("the run run was killed in a trial: a, own moved")
+        assert contents(root) == {"a": b"1"}
+        assert workspace.store.redo().paths == ("a", "own")
+    assert contents(root) == {"a": b"mine", "own": b"mine"}
+    with opened(root) as workspace:
+        assert workspace.recovered is None
+
+
+def test_what_stands_in_the_way_after_a_kill_in_a_trial_is_named(root, opened, plant):
+    plant(root, {"a": b"1", "b": b"1"})
+    with opened(root) as workspace:
+        run = workspace.begin("run")
+        run.begin()
+        run.log.add(Entry("trying", now()))
+        run.apply([Change("a", b"2"), Change("b", b"2")])
+    (root / "a").unlink()
+    os.mkfifo(root / "a")
+    with pytest.raises(NotReady, match=r"^the trial in which the run run was killed .*: a cannot"):
+        opened(root)
+    assert (root / "b").read_bytes() == b"1"
+    (root / "a").unlink()
+    with opened(root) as workspace:
+        assert workspace.recovered is None or "killed in a trial" in workspace.recovered
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder"])

@@ -84,7 +84,7 @@ def test_a_run_is_undone_and_redone(root, workspace, plant, git):
     assert undone == ("run", ("a", "d/b", "keep", "to-file", "to-file/n"), (), (), ())
     assert (picture(root), run.log.entries[-1].by) == (before, "undo")
     assert run.net().keys() == set(undone.paths), "what the run itself did"
-    with pytest.raises(NotReady, match="nothing to undo: run has no changes"):
+    with pytest.raises(NotReady, match="nothing to undo: the changes of run are already undone"):
         workspace.store.undo("run")
     assert workspace.store.redo().paths == undone.paths
     assert picture(root) == after
@@ -489,6 +489,58 @@ def test_plain_undo_leaves_committed_work_alone(root, workspace, plant, git, cha
     )
     assert undo(workspace, "run") == tuple(sorted(changes))
     assert (root / "a").read_bytes() == b"1"
+
+
+def test_plain_undo_tells_committed_work_from_files_as_in_the_last_commit(
+    root, workspace, plant, git, monkeypatch
+):
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2020-02-02T02:02:02Z")
+    plant(root, {"a": b"1"})
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "-m", "first")
+    plant(root, {"a": b"mine", "untracked": b"mine"})
+    run = wrote(workspace, "run", {"a": b"1"})
+    with run.command():
+        (root / "untracked").unlink()
+    assert undo(workspace) == ("a", "untracked")
+    assert (root / "a").read_bytes() == b"mine"
+
+
+def test_plain_undo_leaves_committed_work_alone_that_git_converts(root, workspace, plant, git):
+    plant(root, {"a": b"1\r\n", ".gitattributes": b"a text eol=crlf\n"})
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "-m", "first")
+    wrote(workspace, "run", {"a": b"2\r\n"})
+    git(root, "commit", "--quiet", "--all", "-m", "work")
+    with pytest.raises(NotReady, match="are in the last commit"):
+        workspace.store.undo(None)
+    assert undo(workspace, "run") == ("a",)
+
+
+@pytest.mark.parametrize("umask", [0o002, 0o077])
+def test_permission_bits_of_a_umask_are_nobodys_change(root, workspace, plant, umask):
+    before = os.umask(umask)
+    try:
+        plant(root, {"a": b"1"})
+        run = workspace.begin("run")
+        moment = run.moment()
+        run.apply([Change("a", b"2"), Change("new", b"1")])
+        with run.command():
+            plant(root, {"a": b"3"})
+        run.apply([Change("new", b"2"), Change("a", b"4")])
+        assert run.since([moment]).by_people == frozenset()
+        undone = workspace.store.undo(None)
+    finally:
+        os.umask(before)
+    assert (undone.paths, undone.merged) == (("a", "new"), ())
+
+
+def test_a_damaged_moment_is_skipped(root, workspace, plant):
+    plant(root, {"a": b"1"})
+    run = wrote(workspace, "run", {"a": b"2"})
+    assert run.since(["run:x", "run:0"]).written == {"a"}
+    with pytest.raises(NotReady, match="the logs of the work are gone"):
+        run.since(["run:-1"])
 
 
 def test_work_before_the_first_commit_can_be_undone(root, workspace, plant):

@@ -69,17 +69,20 @@ class Baseline:
 
     def _look(self, scope: Scope) -> None:
         with suppress(CodeCommitError, OSError):  # it is not known; a later look says why
-            tree = self._run.changes.files.begin()
-            is_green = self._run.workspace.store.builds.is_green(tree)
-            if is_green or self._setting != "while-waiting":
+            if self._is_green() or self._setting != "while-waiting":
                 return
             build = self._run.build_baseline(scope)
             if build.exit_code is not None or build.timed_out:
                 self.build = build
 
+    def _is_green(self) -> bool:
+        """Look at the files, and return whether their last build passed."""
+        files = self._run.changes.files
+        files.note("person")
+        return self._run.workspace.store.builds.is_green(files.latest.tree)
+
     def _require_green(self) -> None:
-        tree = self._run.changes.files.begin()
-        if self._run.workspace.store.builds.is_green(tree):
+        if self._is_green():
             return
         self.build = self._run.build_baseline(None)
         if not self.build.passed:

@@ -31,28 +31,25 @@ By = Literal[
     "person",
     "trying",
     "shown",
-    "kept",
     "trial",
+    "tried",
     "restore",
     "undo",
     "redo",
 ]
 """Who wrote: a response, a process such as a build, a command that a model chose, or a person.
 
-`start` is the beginning of the run, and `running` that of a command. `trying` begins a trial:
-`shown` are files that it puts in place, `kept` or `trial` ends it. `trial` moves back what the run
-wrote since then. The run itself moves more back with `restore`; after its end, people do with
-`undo`. `redo` takes either back.
+`start` is the beginning of the run, and `running` that of a command. `trying` begins a trial, and
+`tried` ends it: `shown` are files that it puts in place, `trial` moves back what the run wrote. The
+run itself moves more back with `restore`; after its end, people do with `undo`. `redo` takes either
+back.
 """
 WRITERS = frozenset({"response", "command", "shown"})
 _BACK = frozenset({"trial", "restore", "undo"})
 _AFTER_THE_RUN = frozenset({"undo", "redo"})
 _LARGEST = 256 * 1024 * 1024  # bytes of one log
 _NAME = re.compile(r"\d{20}-(.+)", re.DOTALL)  # of a log: the time of the start, and the run
-_DAMAGE = (
-    *(ValueError, TypeError, LookupError, AttributeError),
-    *(OverflowError, RecursionError),
-)
+_DAMAGE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 
 
 class Change(NamedTuple):
@@ -67,9 +64,10 @@ class Entry:
     """One line of a log.
 
     `time` is in nanoseconds since 1970, `tree` is that of all files if they were looked at, and
-    `paths` has what was written. `left` are paths that changed while a process ran, or that a
-    person changed: nobody undoes them. `since` is the number of the first entry that is moved back,
-    of the one that a redo takes back, or of the beginning of a command. `lost` are paths where a
+    `paths` has what was written. `left` are paths that nobody undoes: they changed while a process
+    ran, a person changed them, or they were too large when a command began. `since` is the number
+    of the first entry that is moved back, of the one that a redo takes back, or of the beginning
+    of a command or a trial. `lost` are paths where a
     person's changes gave way. `merged` has what a writer saw and wrote, where a person changed the
     file in between.
     """
@@ -162,10 +160,7 @@ class RunLog:
         Raises:
             NotReady: the log is damaged.
         """
-        status = self._status()
-        size = status.st_size if status else 0
-        if size != self._size:
-            self._entries, self._size = self._read()
+        self._refresh()
         return self._entries
 
     @property
@@ -189,7 +184,7 @@ class RunLog:
         Raises:
             NotReady: the log is damaged.
         """
-        _ = self.entries
+        self._refresh()
         text = json.dumps(_encoded(entry)).encode() + b"\n"
         return Line(self._file, self._size, text, keeps=entry.by in WRITERS)
 
@@ -210,9 +205,15 @@ class RunLog:
         except OSError as error:
             raise NotReady(
                 f"the log of {self.run} cannot be written: {error.strerror}",
-                hint="no file was changed; fix the cause, then run again",
+                hint="fix the cause, then run again",
             ) from error
         self.added(entry, line)
+
+    def _refresh(self) -> None:
+        status = self._status()
+        size = status.st_size if status else 0
+        if size != self._size:
+            self._entries, self._size = self._read()
 
     def _status(self) -> os.stat_result | None:
         with suppress(OSError):
@@ -305,8 +306,12 @@ def _decoded(fields: dict[str, Any], private_folder: str) -> Entry:
     if by not in get_args(By):
         raise ValueError(by)
     paths = _changes(fields.get("paths", {}))
-    for path in paths:
+    merged = _changes(fields.get("merged", {}))
+    lost = tuple(fields.get("lost", ()))
+    for path in (*paths, *merged):
         check_path(path, private_folder)
+    if not set(lost) <= paths.keys():
+        raise ValueError(lost)
     return Entry(
         by=by,
         time=int(fields["time"]),
@@ -314,8 +319,8 @@ def _decoded(fields: dict[str, Any], private_folder: str) -> Entry:
         paths=paths,
         left=tuple(map(str, fields.get("left", ()))),
         since=int(fields.get("since", 0)),
-        lost=tuple(map(str, fields.get("lost", ()))),
-        merged=_changes(fields.get("merged", {})),
+        lost=lost,
+        merged=merged,
     )
 
 

@@ -43,6 +43,11 @@ class State(NamedTuple):
             return "120000"
         return "100755" if self.mode & stat.S_IXUSR else "100644"
 
+    @property
+    def in_git(self) -> tuple[str, str]:
+        """What git knows of it: umasks make files differ in other permission bits."""
+        return self.git_mode, self.blob
+
 
 class Objects:
     """The folder of a repository's objects, whose ids are hashes of `object_format`."""

@@ -48,9 +48,10 @@ _SMALL = 1024 * 1024  # bytes
 
 
 class RunChanges:
-    """Changes the files for one run, and logs who wrote what. Hold `lock` while you change files.
+    """Changes the files for one run, and logs who wrote what.
 
-    `warn` gets texts for people. `latest` is the latest look at the files.
+    `lock` is held while it does. `warn` gets texts for people. `latest` is the latest look at the
+    files.
     """
 
     def __init__(self, store: Store, log: RunLog, warn: Callable[[str], object] = str) -> None:
@@ -60,7 +61,7 @@ class RunChanges:
         self._warn = warn
         self._merge: MergeTexts = TextMerger(store.git)
         self._wrote: dict[str, State | None] = {}  # the run itself, last
-        self._versions: dict[State | None, Version | None] = {}  # of the latest move back
+        self._versions: dict[State | None, Version | None] = {}  # small ones, at hand
         self.latest = Look("", frozenset())
 
     # --- what is there ----------------------------------------------------------------------------
@@ -84,10 +85,12 @@ class RunChanges:
             NotReady: git fails, or the log cannot be written.
         """
         with self.lock:
-            self.begin()
+            if not self.log.entries:
+                self.begin()
+                return ()
             look = self._look()
             others = [path for path in look.changed if not self._is_as_written(path)]
-            if others and not running(self.log.entries):
+            if others and not unfinished(self.log.entries, "running", "command"):
                 self.log.add(Entry(by, now(), look.tree, left=others))
             return others
 
@@ -100,7 +103,8 @@ class RunChanges:
         with self.lock:
             self.note("person")
             number = len(self.log.entries)
-            self.log.add(Entry("running", now(), self.latest.tree))
+            left_out = self.store.left_out
+            self.log.add(Entry("running", now(), self.latest.tree, left=left_out))
         written: list[str] = []
         try:
             yield written
@@ -111,8 +115,8 @@ class RunChanges:
     def end_command(self, number: int) -> Collection[str]:
         """Log what a command changed since it began with the entry `number`; return the paths.
 
-        What the run wrote meanwhile is not the command's, and what other commands did counts for
-        the one that ends first.
+        What the run wrote meanwhile is not the command's, nor are files that were too large to be
+        kept when it began. What other commands did counts for the one that ends first.
 
         Raises:
             NotReady: git fails, or the log cannot be written.
@@ -122,9 +126,12 @@ class RunChanges:
             for entry in self.log.entries[number:]
             for path, change in entry.paths.items()
         }
+        begin = self.log.entries[number]
         after = self._look().tree
         changes: dict[str, Change] = {}
-        for path, change in self.store.differences(self.log.entries[number].tree, after).items():
+        for path, change in self.store.differences(begin.tree, after).items():
+            if path in begin.left:
+                continue
             if path not in meanwhile:
                 changes[path] = change
             elif not _same(meanwhile[path], change.after):
@@ -216,7 +223,7 @@ class RunChanges:
             return line
 
         store = self.store
-        with STOP.hold():
+        with self.lock, STOP.hold():
             moved = move(
                 store.tree, store.home, store.read, choices, fallback=fallback, prepare=prepare
             )
@@ -258,13 +265,12 @@ class RunChanges:
                 yield trial
             finally:
                 with STOP.hold():
-                    if trial.is_kept:
-                        self.log.add(Entry("kept", now(), since=number))
-                    else:
+                    if not trial.is_kept:
                         trial.moved = self.back("trial", since=number)
+                    self.log.add(Entry("tried", now(), since=number))
 
     def _as_written(self, changes: Sequence[FileChange]) -> dict[str, bytes | None]:
-        """Return the content of files as the run wrote them last, or as they are."""
+        """Return the content of those files that the run wrote, as it wrote them last."""
         versions = self.store.versions(
             self._wrote[change.path] for change in changes if change.path in self._wrote
         )
@@ -327,9 +333,9 @@ class RunChanges:
         versions: dict[str, Difference] = {}
         replaced: frozenset[str] = frozenset()
         obstacles: list[str] = []
-        for path, choose in choices.items():
+        for path in sorted(choices, key=lambda path: fallback[path] is not None):  # removals first
             try:
-                moved = self._move({path: choose}, by, since=since, fallback=fallback)
+                moved = self._move({path: choices[path]}, by, since=since, fallback=fallback)
             except NotReady as error:
                 obstacles.append(error.message)
                 continue
@@ -418,7 +424,10 @@ class RunChanges:
         return self.net_of(links_of(self.log.of_run))
 
     def moment(self) -> str:
-        """Return the present moment, for `since`, also of a later run."""
+        """Return the present moment, for `since`, also of a later run.
+
+        What people changed until now is logged as theirs.
+        """
         self.note("person")
         return f"{self.log.run}:{len(self.log.entries)}"
 
@@ -437,11 +446,11 @@ class RunChanges:
     def net_of(self, links: Mapping[str, Sequence[Link]]) -> dict[str, Change]:
         """Return the change that `links` make together, for each path that differs."""
         changes = {path: self._net(of_path) for path, of_path in links.items()}
-        return {path: change for path, change in changes.items() if change.before != change.after}
+        return {path: change for path, change in changes.items() if differ(*change)}
 
     def _net(self, links: Sequence[Link]) -> Change:
         first, last = links[0].change, links[-1].change
-        if all(one.change.after == other.change.before for one, other in pairwise(links)):
+        if not are_interrupted(links):
             return Change(first.before, last.after)
         try:
             before = self._undone(links, self._version(last.after))
@@ -466,11 +475,16 @@ class Trial:
         self.is_kept = True
 
 
-def running(entries: Sequence[Entry]) -> Sequence[int]:
-    """Return the numbers of the entries with which commands began that have not ended."""
-    ended = {entry.since for entry in entries if entry.by == "command"}
-    begun = [number for number, entry in enumerate(entries) if entry.by == "running"]
+def unfinished(entries: Sequence[Entry], begin: By, end: By) -> Sequence[int]:
+    """Return the numbers of the entries by `begin` that have no `end`."""
+    ended = {entry.since for entry in entries if entry.by == end}
+    begun = [number for number, entry in enumerate(entries) if entry.by == begin]
     return [number for number in begun if number not in ended]
+
+
+def are_interrupted(links: Sequence[Link]) -> bool:
+    """Return whether somebody else changed the file between two of its changes."""
+    return any(differ(one.change.after, other.change.before) for one, other in pairwise(links))
 
 
 def redoable(entry: Entry) -> Collection[str]:
@@ -481,6 +495,11 @@ def redoable(entry: Entry) -> Collection[str]:
         case "trial":
             return entry.lost
     return ()
+
+
+def differ(one: State | None, other: State | None) -> bool:
+    """Return whether git sees two states as different."""
+    return (one and one.in_git) != (other and other.in_git)
 
 
 def _same(one: State | None, other: State | None) -> bool:

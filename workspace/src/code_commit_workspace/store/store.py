@@ -205,9 +205,10 @@ class Store:
             writes = [_write(path, versions[state]) for path, state in batch.items()]
             replace(into, home, writes)
 
-    def is_left_out(self, path: str) -> bool:
-        """Return whether the file at `path` was too large for the last look."""
-        return path in self._looks.left_out
+    @property
+    def left_out(self) -> Collection[str]:
+        """The files that were too large for the last look."""
+        return self._looks.left_out
 
     # --- undo -------------------------------------------------------------------------------------
 
@@ -228,7 +229,7 @@ class Store:
     @cached_property
     def builds(self) -> Builds:
         """The trees on which the build passed last."""
-        return Builds(self.home, lambda: not self._looks.left_out)
+        return Builds(self.home, lambda: not self.left_out)
 
     # --- what is kept -----------------------------------------------------------------------------
 

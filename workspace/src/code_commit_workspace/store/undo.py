@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -10,16 +9,17 @@ from typing import NamedTuple
 from code_commit_workspace.errors import Conflict, NotReady
 from code_commit_workspace.files.path_kinds import lexists
 from code_commit_workspace.git import GitError
-from code_commit_workspace.store.log import Entry, RunLog, links_of, now
+from code_commit_workspace.store.log import WRITERS, Entry, RunLog, links_of, now
 from code_commit_workspace.store.objects import State
 from code_commit_workspace.store.repository import LITERAL_PATHS
-from code_commit_workspace.store.run_changes import RunChanges, redoable, running
+from code_commit_workspace.store.run_changes import RunChanges, differ, redoable, unfinished
 from code_commit_workspace.store.store import Store
 from code_commit_workspace.words import join_paths
 
 _NAMED = 20  # paths in one message
 _OLD_STORE = "checkpoint.git"  # of 0.2.0, in the state folder
 _AT_ONCE = 500  # paths of one git command
+_STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored")
 
 
 class Undone(NamedTuple):
@@ -58,7 +58,7 @@ def undo(
     changes = RunChanges(store, log)
     links = links_of(log.entries)
     if not links:
-        raise NotReady(f"nothing to undo: {log.run} has no changes that are there")
+        raise NotReady(f"nothing to undo: the changes of {log.run} are already undone")
     only = _below(links.keys(), below, log.run)
     firsts = {path: of_path[0].change.before for path, of_path in links.items()}
     try:
@@ -73,7 +73,7 @@ def undo(
     merged = [
         path
         for path, (_, after) in moved.differences.items()
-        if store.state_of(after) != firsts[path] and path not in moved.replaced
+        if differ(store.state_of(after), firsts[path]) and path not in moved.replaced
     ]
     return Undone(
         log.run,
@@ -103,7 +103,7 @@ def redo(store: Store, run: str | None) -> Undone:
     merged = [
         path
         for path, (_, after) in moved.differences.items()
-        if store.state_of(after) != entry.paths[path].before
+        if differ(store.state_of(after), entry.paths[path].before)
     ]
     return Undone(log.run, tuple(sorted(moved.differences)), merged=tuple(sorted(merged)))
 
@@ -120,20 +120,28 @@ def finish_interrupted(store: Store) -> str | None:
     if log is None or not log.entries:
         return None
     changes = RunChanges(store, log)
-    for number in running(log.entries):
+    for number in unfinished(log.entries, "running", "command"):
         changes.end_command(number)
-    begun = [number for number, entry in enumerate(log.entries) if entry.by == "trying"]
-    ended = {entry.since for entry in log.entries if entry.by in {"trial", "kept"}}
-    unfinished = [number for number in begun if number not in ended]
-    if not unfinished:
+    trials = unfinished(log.entries, "trying", "tried")
+    if not trials:
         return None
-    moved = changes.back("trial", since=unfinished[0])
-    moved.require_all()
-    log.add(Entry("kept", now(), since=unfinished[0]))
+    # Not as a trial: a person may have worked since the kill, so a redo brings all of it back.
+    moved = changes.back("restore", since=trials[0])
+    if moved.obstacles:
+        raise NotReady(
+            f"the trial in which the run {log.run} was killed cannot be moved back: "
+            f"{join_paths(moved.obstacles, _NAMED)}",
+            hint="move that away, then run again",
+        )
+    for number in trials:
+        log.add(Entry("tried", now(), since=number))
     if not moved.differences:
         return None
     paths = join_paths(sorted(moved.differences), _NAMED)
-    return f"the run {log.run} was killed in a trial: {paths} moved back"
+    return (
+        f"the run {log.run} was killed in a trial: {paths} moved back; "
+        "`code-commit redo` brings that back"
+    )
 
 
 def _latest(store: Store) -> RunLog:
@@ -151,10 +159,10 @@ def _latest(store: Store) -> RunLog:
                 f"nothing to undo: the latest run, {log.run}, changed nothing that is there",
                 hint="`code-commit undo RUN` takes back an earlier one",
             )
-        befores = {path: _in_git(change.before) for path, change in changes.items()}
-        if all(_present(store, path) == before for path, before in befores.items()):
-            return log  # somebody put the files back: that counts as undone
-        if _are_committed(store, changes):
+        befores = {path: change.before for path, change in changes.items()}
+        if not any(differ(_present(store, path), before) for path, before in befores.items()):
+            return log  # somebody restored the files: that counts as undone
+        if _are_committed(store, log, changes):
             raise NotReady(
                 f"the changes of the latest run, {log.run}, are in the last commit",
                 hint="`git revert` reverts that commit; "
@@ -164,31 +172,24 @@ def _latest(store: Store) -> RunLog:
     raise NotReady("nothing to undo: no run has left changes here")
 
 
-def _are_committed(store: Store, changes: Collection[str]) -> bool:
-    """Return whether the files at the paths `changes` are as in the last commit."""
+def _are_committed(store: Store, log: RunLog, changes: Collection[str]) -> bool:
+    """Return whether git has what is at the paths `changes`, in a commit made after the run."""
     paths = sorted(changes)
-    committed: dict[str, tuple[str, str]] = {}
-    for start in range(0, len(paths), _AT_ONCE):
-        names = ["ls-tree", "-z", "HEAD", "--", *paths[start : start + _AT_ONCE]]
-        try:
-            rows = os.fsdecode(store.git.run(names, env=LITERAL_PATHS)).split("\0")
-        except GitError:
-            return False
-        for row in rows[:-1]:
-            entry, _, path = row.partition("\t")
-            mode, _kind, blob = entry.split(" ")
-            committed[path] = (mode, blob)
-    return all(_present(store, path) == committed.get(path) for path in paths)
+    written = max(entry.time for entry in log.entries if entry.by in WRITERS)
+    try:
+        committed = int(store.git.run(["show", "--no-patch", "--format=%ct", "HEAD"]))
+        for start in range(0, len(paths), _AT_ONCE):
+            status = [*_STATUS, "--", *paths[start : start + _AT_ONCE]]
+            if store.git.run(status, env=LITERAL_PATHS):
+                return False
+    except GitError:  # no repository, or no commit
+        return False
+    return committed >= written // 10**9
 
 
-def _present(store: Store, path: str) -> tuple[str, str] | None:
+def _present(store: Store, path: str) -> State | None:
     version, _ = store.read(path)
-    return _in_git(store.state_of(version))
-
-
-def _in_git(state: State | None) -> tuple[str, str] | None:
-    """Return the mode and the blob of a state, as git's trees have them."""
-    return state and (state.git_mode, state.blob)
+    return store.state_of(version)
 
 
 def _latest_undo(store: Store, run: str | None) -> tuple[RunLog, int]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.store.log import Change, Link, links_of
-from code_commit_workspace.store.run_changes import RunChanges
+from code_commit_workspace.store.run_changes import RunChanges, are_interrupted
 from code_commit_workspace.store.store import FileDiff, Store
 
 
@@ -51,7 +50,8 @@ class Work(NamedTuple):
 def work_since(store: Store, moments: Sequence[str], latest: RunChanges) -> Work:
     """Return what runs changed, each since a result of `RunChanges.moment`, in this order.
 
-    `latest` is the last of the runs. Runs whose logs are gone are skipped.
+    `latest` is the last of the runs. Damaged moments, and those of runs whose logs are gone, are
+    skipped.
 
     Raises:
         NotReady: all of them are gone.
@@ -62,7 +62,7 @@ def work_since(store: Store, moments: Sequence[str], latest: RunChanges) -> Work
     for text in moments:
         run, _, number = text.rpartition(":")
         log = latest.log if run == latest.log.run else store.logs.of(run)
-        if log is None:
+        if log is None or not number.isdecimal():
             continue
         found = True
         since = int(number)
@@ -74,7 +74,7 @@ def work_since(store: Store, moments: Sequence[str], latest: RunChanges) -> Work
     if not found:
         raise NotReady("the logs of the work are gone")
     for path, of_path in links.items():
-        if any(one.change.after != other.change.before for one, other in pairwise(of_path)):
+        if are_interrupted(of_path):
             by_people.add(path)
     changes = latest.net_of(links)
     written = {path for path in changes if any(link.by == "response" for link in links[path])}
