@@ -39,7 +39,7 @@ def in_order(call, next):
     if call.label != "initial-query" or "ORDER" not in os.environ:
         return next(call)
     meanwhile = json.loads(os.environ.get("MEANWHILE", "{}")).get(str(call.number))
-    if meanwhile:  # when all earlier candidates are judged and put back
+    if meanwhile:  # when all earlier candidates are judged and moved back
         while not set(range(1, call.number)) <= set(numbers(call.root, "commit.judged")):
             call.wait(0.002)
         subprocess.run(["sh", "-c", meanwhile], cwd=call.root, check=True)

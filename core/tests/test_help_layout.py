@@ -128,7 +128,7 @@ commands:
   models          list the models of the installed providers
   plugins         list the installed plugins, and what failed
   plugins doctor  examine every plugin more closely, for its author
-  redo            bring back what was put back last
+  redo            bring back what was moved back last
   undo            restore the files that a run changed
 
 flags of every workflow:

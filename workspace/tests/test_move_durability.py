@@ -114,7 +114,7 @@ def test_so_does_each_step_of_a_rollback(recorder):
             raise OSError("no")
         recorder.step(name)
 
-    with ProjectTree(recorder.root) as tree, pytest.raises(NotReady, match="committed: no"):
+    with ProjectTree(recorder.root) as tree, pytest.raises(NotReady, match="completed: no"):
         replace(tree, recorder.home, CHANGES, step=fail)
     assert (recorder.root / "gone/b.txt").read_text() == "old"
     assert recorder.after() == {"flush": [".", "gone"], "close the journal": [JOURNAL]}

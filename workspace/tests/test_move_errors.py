@@ -1,4 +1,4 @@
-"""Each error of a transaction is reported by its own words, and leaves the tree and the staging
+"""Each error of a move is reported by its own words, and leaves the tree and the staging
 folder as they were.
 """
 

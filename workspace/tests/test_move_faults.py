@@ -23,7 +23,7 @@ from code_commit_workspace.move.survey import Write
 pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 SPARSE = pytest.mark.parametrize("stride", [5, pytest.param(2, marks=pytest.mark.slow)])
-EXAMPLES = int(os.environ.get("CODE_COMMIT_TRANSACTION_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("CODE_COMMIT_MOVE_EXAMPLES", "30"))
 
 Entry = tuple[object, ...]
 Shape = dict[str, Entry]  # path → ("file", content, mode) | ("link", target) | ("folder",)

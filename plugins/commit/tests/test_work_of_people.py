@@ -268,7 +268,7 @@ def test_redo_touches_nothing_where_files_were_changed_since(project, run):
     project.write({"b.txt": "mine\n", "new.txt": "mine\n"})
     refused = project.command("redo")
     assert refused.exit_code == 3
-    assert "since they were put back, at the same places: b.txt, new.txt\n" in refused.stderr
+    assert "since they were moved back, at the same places: b.txt, new.txt\n" in refused.stderr
     assert texts(project, "a.txt", "b.txt", "new.txt") == ["old\n", "mine\n", "mine\n"]
 
 

@@ -3,7 +3,8 @@
 from code_commit_workspace import Change, Workspace
 
 with Workspace.open(root, writes=True, private_folder=".my-tool") as workspace:
-    workspace.apply([Change("greeting.txt", b"hello\\n")])
+    run = workspace.begin("my-tool")
+    workspace.apply([Change("greeting.txt", b"hello\\n")], run=run)
 """
 
 from __future__ import annotations

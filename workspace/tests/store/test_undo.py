@@ -193,7 +193,7 @@ def test_a_redo_that_conflicts_touches_nothing(root, workspace, plant):
     workspace.store.undo(None)
     plant(root, {"a": text(l3="mine")})
     before = picture(root)
-    with pytest.raises(NotReady, match=r"since they were put back, at the same places: a$"):
+    with pytest.raises(NotReady, match=r"since they were moved back, at the same places: a$"):
         workspace.store.redo()
     assert picture(root) == before
     plant(root, {"a": text(l9="mine")})

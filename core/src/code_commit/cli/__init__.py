@@ -22,7 +22,7 @@ def code_commit_commands() -> list[CommandDefinition]:
     """Return the commands about the host, `undo` and `redo`."""
     commands = [
         ("undo", "undo", "restore the files that a run changed"),
-        ("undo", "redo", "bring back what was put back last"),
+        ("undo", "redo", "bring back what was moved back last"),
         ("plugins", "plugins", "list the installed plugins, and what failed"),
         ("plugins_doctor", "plugins doctor", "examine every plugin more closely, for its author"),
         ("models", "models", "list the models of the installed providers"),

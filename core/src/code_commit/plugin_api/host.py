@@ -213,7 +213,7 @@ class Host(Protocol):
 
         `roots` are their projects. Two runs cannot write to the same project at the same time. A
         run that cannot start has a summary, too. After a signal no run starts, and each one under
-        way ends as a single one does: its files are put back if `on_failure` says so. The end of
+        way ends as a single one does: its files are moved back if `on_failure` says so. The end of
         the iteration waits for them.
 
         Raises:

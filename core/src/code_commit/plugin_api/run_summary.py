@@ -38,7 +38,7 @@ def read_summary(folder: Path) -> Mapping[str, Any]:
 
 
 def note_undone(folder: Path, paths: Collection[str]) -> None:
-    """Keep in `run.json` that these files of a run were put back."""
+    """Keep in `run.json` that these files of a run were moved back."""
     _change_undone(folder, lambda undone: undone | set(paths))
 
 

@@ -22,7 +22,7 @@ LABEL = "baseline-build"
 class Baseline:
     """The build of the files from before the run. `build` is None while it is not known.
 
-    It is never made after a response was applied: nobody's files are put back for it.
+    It is never made after a response was applied: nobody's files are moved back for it.
     """
 
     def __init__(self, run: ProjectRun) -> None:

@@ -203,7 +203,7 @@ class ProjectRun:
         label: str = "build",
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> ProcessResult:
-        """Run `build.sh`, and log what it changed."""
+        """Run `build.sh` under a numbered name."""
         self.last_build = None
         name = numbered(self.models.log.last_number, f"{label}.txt")
         self.last_build = self._build(name, environment=environment)

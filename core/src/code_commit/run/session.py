@@ -192,7 +192,7 @@ class _RunState:
     changed: tuple[str, ...] = ()
     # The goal was reached with changed files, and no person was asked about them.
     may_undo: bool = False
-    may_redo: bool = False  # the changes were put back
+    may_redo: bool = False  # the changes were moved back
     notes: tuple[str, ...] = ()  # for people
     files: tuple[ChangedFile, ...] = ()
     diff: str = ""  # to show at the end

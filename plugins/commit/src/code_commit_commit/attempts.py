@@ -143,7 +143,7 @@ class Attempts:
         attempt.verdict = self._run.accept(submission) if submission.changes else None
 
     def apply_again(self, attempt: Attempt) -> None:
-        """Apply the changes of the first attempt again, which were put back after their build.
+        """Apply the changes of the first attempt again, which were moved back after their build.
 
         Raises:
             ResponseRefused: somebody changed one of the files at the same places.

@@ -61,7 +61,7 @@ class Entry:
 
     @property
     def is_undone(self) -> bool:
-        """Return whether its changes were put back, or some of them."""
+        """Return whether its changes were moved back, or some of them."""
         return "undone" in self.changes
 
     @property

@@ -57,7 +57,7 @@ def replace(
             if seen is not None:
                 _require_seen(plan.targets, seen, operation)
             if plan.targets:
-                _Transaction(tree, journal, plan, operation, line, step).run()
+                _Replacement(tree, journal, plan, operation, line, step).run()
             elif line:
                 append_line(home, line)
         except OSError as error:
@@ -84,7 +84,7 @@ class _Operation:
         return f"{self.path or 'the change'} could not be {self.verb}"
 
 
-class _Transaction:
+class _Replacement:
     """One change set. `_touched` are the paths that it may have changed, for the rollback."""
 
     def __init__(
@@ -119,7 +119,7 @@ class _Transaction:
                 self._change(folder, plan)
             finally:
                 os.close(folder)
-            self._begin("committed", step="commit")
+            self._begin("completed", step="commit")
             journal.move(ACTIVE, DONE)
         except BaseException as error:
             from code_commit_workspace.move.rollback import abandon

@@ -78,7 +78,7 @@ def _mode(folder: int, name: str) -> int:
 
 
 def check_path(path: str, private_folder: str) -> None:
-    """Check that a transaction may touch `path`.
+    """Check that a move may touch `path`.
 
     The guard checks changes, but not the paths of a stored journal.
 
@@ -90,4 +90,4 @@ def check_path(path: str, private_folder: str) -> None:
     # Some file systems ignore case, and dots and spaces at the end of a name.
     parts = [folded(part).rstrip(". ") for part in parts_of(path)]
     if "\0" in path or ".git" in parts or parts[0] == folded(private_folder).rstrip(". "):
-        raise ValueError(f"{path!r} is a path that a transaction cannot change")
+        raise ValueError(f"{path!r} is a path that no move can change")

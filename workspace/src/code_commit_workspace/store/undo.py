@@ -19,6 +19,7 @@ from code_commit_workspace.words import join_paths
 _NAMED = 20  # paths in one message
 _OLD_STORE = "checkpoint.git"  # of 0.2.0, in the state folder
 _AT_ONCE = 500  # paths of one git command
+_COMMITTED = ("show", "--no-patch", "--no-show-signature", "--format=%ct", "HEAD")
 _STATUS = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored")
 
 
@@ -95,7 +96,7 @@ def redo(store: Store, run: str | None) -> Undone:
         moved = RunChanges(store, log).redo(number)
     except Conflict as conflict:
         raise NotReady(
-            "files were changed since they were put back, at the same places: "
+            "files were changed since they were moved back, at the same places: "
             f"{join_paths(conflict.paths, _NAMED)}",
             hint="nothing was redone; move your changes away, then run `code-commit redo` again",
         ) from conflict
@@ -177,7 +178,7 @@ def _are_committed(store: Store, log: RunLog, changes: Collection[str]) -> bool:
     paths = sorted(changes)
     written = max(entry.time for entry in log.entries if entry.by in WRITERS)
     try:
-        committed = int(store.git.run(["show", "--no-patch", "--format=%ct", "HEAD"]))
+        committed = int(store.git.run(_COMMITTED))
         for start in range(0, len(paths), _AT_ONCE):
             status = [*_STATUS, "--", *paths[start : start + _AT_ONCE]]
             if store.git.run(status, env=LITERAL_PATHS):

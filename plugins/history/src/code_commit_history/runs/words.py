@@ -32,7 +32,7 @@ def changed_files(document: Mapping[str, Any]) -> int:
 
 
 def undone(document: Mapping[str, Any]) -> list[str]:
-    """Return the files of the run that an undo put back since."""
+    """Return the files of the run that an undo moved back since."""
     paths = document.get("undone")
     return [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
 
