@@ -72,7 +72,7 @@ def move(
     """
     for _ in range(_TRIES):
         moved, seen = _plan(read, choices, fallback)
-        writes = [_write(path, after) for path, (_, after) in moved.differences.items()]
+        writes = [Write.of(path, after) for path, (_, after) in moved.differences.items()]
         line = prepare(moved)
         try:
             replace(tree, home, writes, seen=seen, line=line)
@@ -121,9 +121,3 @@ def _with_mode(chosen: Version | None, current: Version | None) -> Version | Non
     if chosen is None or current is None or chosen.mode is not None or chosen.is_link:
         return chosen
     return chosen._replace(mode=current.mode)
-
-
-def _write(path: str, version: Version | None) -> Write:
-    if version is None:
-        return Write(path, None)
-    return Write(path, version.content, version.mode, version.is_link)

@@ -7,10 +7,12 @@ import posixpath
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
 from code_commit_workspace.move.plan import check_path
+from code_commit_workspace.move.versions import Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,13 @@ class Write:
     content: bytes | memoryview | None = field(repr=False)
     mode: int | None = None
     link: bool = False
+
+    @classmethod
+    def of(cls, path: str, version: Version | None) -> Self:
+        """Return the write that puts `version` at `path`."""
+        if version is None:
+            return cls(path, None)
+        return cls(path, version.content, version.mode, version.is_link)
 
 
 @dataclass(frozen=True, slots=True)

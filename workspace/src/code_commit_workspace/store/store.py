@@ -202,7 +202,7 @@ class Store:
         states = iter(self.listing(tree).items())
         while batch := dict(itertools.islice(states, _AT_ONCE)):
             versions = self.versions(batch.values())
-            writes = [_write(path, versions[state]) for path, state in batch.items()]
+            writes = [Write.of(path, versions[state]) for path, state in batch.items()]
             replace(into, home, writes)
 
     @property
@@ -281,12 +281,6 @@ class Store:
 
 def _state(mode: str, blob: str) -> State | None:
     return None if mode == _NOTHING else State(int(mode, 8), blob)
-
-
-def _write(path: str, version: Version | None) -> Write:
-    if version is None:
-        return Write(path, None)
-    return Write(path, version.content, version.mode, version.is_link)
 
 
 def _parse_batch(answer: bytes) -> Iterator[tuple[str, bytes]]:
