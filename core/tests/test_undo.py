@@ -109,6 +109,30 @@ def test_runs_that_were_undone_are_passed_over(project, change) -> None:
     )
 
 
+def test_what_somebody_restored_or_brought_back_is_said(project, change) -> None:
+    run = change("a.txt", "b.txt")
+    project.write({"a.txt": "old\n"})
+    (project.root / "b.txt").unlink()
+    assert ended(project.command("undo")) == (
+        0,
+        "",
+        f"the files of {run} already are as they were before it\n",
+    )
+    assert json.loads((project.root / "logs" / run / "run.json").read_text())["undone"] == [
+        "a.txt",
+        "b.txt",
+    ]
+    assert ended(project.command("redo"))[0] == 3
+    run = change("a.txt")
+    project.command("undo")
+    project.write({"a.txt": "new"})
+    assert ended(project.command("redo")) == (
+        0,
+        "",
+        f"the files of {run} already are as they were before they were restored\n",
+    )
+
+
 def test_a_latest_run_without_changes_is_named_and_no_earlier_one_undone(project, change) -> None:
     first = change("a.txt")
     restored = change("b.txt", missed=True)
@@ -213,7 +237,7 @@ def test_a_run_may_be_a_prefix_and_paths_choose_files(project, change) -> None:
     run = change("a.txt", "b.txt", "c/d.txt", "c/e.txt")
     assert "changed nothing at nowhere" in project.command("undo", "nowhere").stderr
     project.write({"b.txt": "newer"})
-    assert "files were changed since" in project.command("undo", "b.txt").stderr
+    assert "you or a build changed files since" in project.command("undo", "b.txt").stderr
     for words, restored in (
         (["b.txt", "--force"], ["b.txt"]),
         ([run[:-1], "c"], ["c/d.txt", "c/e.txt"]),

@@ -39,7 +39,7 @@ def test_force_restores_what_was_changed_since(changed):
     assert (refused.exit_code, changed.read("src/c.txt")) == (3, "new\n")
     run = changed.run_folder.name
     assert (
-        f"files were changed since the run {run} wrote them, at the same places: a.txt\n"
+        f"you or a build changed files since the run {run} wrote them, at the same places: a.txt\n"
         in refused.stderr
     )
     assert f"hint: nothing was undone; `code-commit undo {run} --force` replaces" in refused.stderr

@@ -34,6 +34,11 @@ SETTINGS = (
 )
 KILL = r"""kill -9 $(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' logs/*/events.jsonl)"""
 PROSE = "I cannot do that."
+AUTHOR = {
+    f"GIT_{role}_{part}": f"a@{part.lower()}"
+    for role in ("AUTHOR", "COMMITTER")
+    for part in ("NAME", "EMAIL")
+}
 
 
 def block(path: str, content: str) -> str:
@@ -115,6 +120,20 @@ def test_a_response_is_merged_with_what_a_person_wrote_during_the_call(project, 
     assert project.read("long.txt") == LINES.replace("8", "eight")
     assert project.command("redo").exit_code == 0
     assert project.read("long.txt") == MERGED
+
+
+def test_a_response_without_an_effect_is_not_credited_with_what_a_person_wrote(project, run):
+    project.write({"long.txt": LINES, "build.sh": "true\n"})
+    project.git("add", "-A")
+    project.git("commit", "-qm", "lines")
+    words = ("--query", "Change it.", "--commit")
+    finished = run(block("long.txt", LINES), meanwhile={1: MINE}, arguments=words, **AUTHOR)
+    assert finished.exit_code == 0, finished.stderr
+    assert (
+        "nothing to change: every file already has the content of the response" in finished.stderr
+    )
+    assert "written" not in finished.stderr
+    assert project.git("status", "--short") == " M long.txt\n", "it is not committed"
 
 
 def test_what_a_person_wrote_at_the_same_place_is_shown_to_the_model(project, long):

@@ -119,7 +119,7 @@ def test_files_with_overlapping_changes_are_named_and_nothing_is_touched(dry, ch
     finished = dry.command("apply", "latest")
     assert finished.exit_code == 3
     assert f"error: changed by somebody else at the same places: {named}\n" in finished.stderr
-    assert "hint: move these changes away, then run it again" in finished.stderr
+    assert "hint: move these changes away, then apply the same run again" in finished.stderr
     assert files(dry.project) == before
 
 

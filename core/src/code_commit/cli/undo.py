@@ -61,7 +61,7 @@ def undo(host: CommandHost, arguments: Namespace) -> int:
                 run = find_run(host.root, name).name if name else None
                 with STOP.hold():
                     latest = workspace.store.undo(run, paths, force=arguments.force)
-                    note_undone(host.root / LOGS / latest.run, latest.paths)
+                    note_undone(host.root / LOGS / latest.run, latest.paths + latest.already)
             except NotReady as error:
                 if not undone:
                     raise
@@ -134,7 +134,7 @@ def redo(host: CommandHost, arguments: Namespace) -> int:
     name = arguments.run and find_run(host.root, arguments.run).name
     with host.workspace(writes=True, repository="existing") as workspace, STOP.hold():
         redone = workspace.store.redo(name)
-        note_redone(host.root / LOGS / redone.run, redone.paths)
+        note_redone(host.root / LOGS / redone.run, redone.paths + redone.already)
     if arguments.json:
         host.out.document(
             {
@@ -144,7 +144,12 @@ def redo(host: CommandHost, arguments: Namespace) -> int:
             }
         )
         return ExitCode.REACHED
-    host.out.note(f"brought back {count_of(len(redone.paths), 'file')} of {redone.run}")
+    if redone.paths:
+        host.out.note(f"brought back {count_of(len(redone.paths), 'file')} of {redone.run}")
+    else:
+        host.out.note(
+            f"the files of {redone.run} already are as they were before they were restored"
+        )
     _print_paths(host, redone)
     return ExitCode.REACHED
 
@@ -154,7 +159,7 @@ def _print(host: CommandHost, undone: Undone) -> None:
     if undone.paths:
         host.out.note(f"restored {count_of(len(undone.paths), 'file')} from before {undone.run}")
     else:
-        host.out.note(f"the files of {undone.run} are as they were before it already")
+        host.out.note(f"the files of {undone.run} already are as they were before it")
     _print_paths(host, undone)
     if commit := _commit_of(host.root / LOGS / undone.run):
         host.out.note(f"hint: the commit {commit} stays; {_how_to_revert(undone.paths)}")

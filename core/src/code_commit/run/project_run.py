@@ -193,7 +193,7 @@ class ProjectRun:
             except Conflict as conflict:
                 if not recorded:
                     raise
-                hint = "move these changes away, then run it again; or start a new run"
+                hint = "move these changes away, then apply the same run again; or start a new run"
                 raise NotReady(conflict.message, hint=hint) from conflict
             return self._report_applied(changes, moved)
 
@@ -447,21 +447,27 @@ class ProjectRun:
     def _report_applied(self, changes: Sequence[Change], moved: Moved) -> Collection[str]:
         """Log the applied changes; return the files in which a person's changes stay, too."""
         contents = {change.path: change.content for change in changes}
-        written = tuple(path for path, content in contents.items() if content is not None)
-        deleted = tuple(path for path in moved.differences if contents[path] is None)
-        merged = tuple(
+        with_persons = [
             path
-            for path, (_, after) in moved.differences.items()
+            for path, (_, after) in moved.versions.items()
             if after is not None and after.content != contents[path]
+        ]
+        merged = tuple(path for path in with_persons if path in moved.differences)
+        written = tuple(
+            path
+            for path, content in contents.items()
+            if content is not None and (path in merged or path not in with_persons)
         )
+        deleted = tuple(path for path in moved.differences if contents[path] is None)
         diff = None
         if self.keeps_diffs and moved.differences:
             name = numbered(self.models.log.last_number, "changes.diff")
             diff = self._keep_diff(name, self.changes.latest_diff)
-        self.emit(events.ChangesApplied(written, deleted, diff=diff, merged=merged))
+        if written or deleted:
+            self.emit(events.ChangesApplied(written, deleted, diff=diff, merged=merged))
         for text in self.workspace.executed(written):
             self.log.add_warning(text)
-        return merged
+        return with_persons
 
     def _tree_lock(self) -> AbstractContextManager[object]:
         """Return the lock of the files; a workflow that does not write needs none."""

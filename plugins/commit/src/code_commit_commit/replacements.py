@@ -32,7 +32,7 @@ class Replacements:
     def apply(self, changes: Sequence[Change], bases: Mapping[str, bytes | None]) -> bool:
         """Apply all of `changes`, or none; `bases` has the files as the model saw them.
 
-        Return False, and do nothing, if they are on disk already.
+        Return False if that changes nothing.
 
         Raises:
             Conflict: a person changed a file at the same places.
@@ -41,20 +41,25 @@ class Replacements:
             return False
         latest = {change.path: change for change in changes}
         before = {path: self._digest(path) for path in latest}
-        merged = self._run.apply(changes, shown=bases)
-        self.merged.update(merged)
+        merged = set(self._run.apply(changes, shown=bases))
         for path in merged:
             latest[path] = replace(latest[path], content=self._content(path))
+        for path, change in latest.items():
+            self._seen.see(path, change.content)
+        unchanged = {
+            path for path, change in latest.items() if _digest(change.content) == before[path]
+        }
+        self.merged |= merged - unchanged
         self._before = before | self._before
-        # A file that was never there is not removed.
+        # Neither is a file removed that was never there, nor is a person's change the response's.
         self._latest |= {
             path: change
             for path, change in latest.items()
-            if change.content is not None or before[path] or path in self._latest
+            if path in self._latest
+            or path not in unchanged
+            or (change.content is not None and path not in merged)
         }
-        for path, change in latest.items():
-            self._seen.see(path, change.content)
-        return True
+        return unchanged != latest.keys()
 
     @property
     def latest(self) -> list[Change]:

@@ -491,7 +491,7 @@ def redoable(entry: Entry) -> Collection[str]:
     """Return the paths that a redo of `entry` brings back: of a trial, what a person lost."""
     match entry.by:
         case "restore" | "undo":
-            return entry.paths.keys()
+            return [path for path, change in entry.paths.items() if differ(*change)]
         case "trial":
             return entry.lost
     return ()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from code_commit_workspace.errors import NotReady
 from code_commit_workspace.files.project_tree import ProjectTree
-from code_commit_workspace.git import Git
+from code_commit_workspace.git import Git, GitError
 from code_commit_workspace.move.apply import replace
 from code_commit_workspace.move.survey import Write
 from code_commit_workspace.move.versions import Version, read_version
@@ -191,7 +191,11 @@ class Store:
             return b""
         put_tree = self._repository.objects.put_tree
         command = [*_DIFF, *options, put_tree(befores), put_tree(afters), "--"]
-        return self._repository.run(command, most=most)
+        try:
+            return self._repository.run(command, most=most)
+        except GitError:
+            self._contents({state.blob for state in (*befores.values(), *afters.values())})
+            raise
 
     def copy(self, tree: str, into: ProjectTree, home: Path) -> None:
         """Write the files of a tree into an empty folder; `home` is the state folder there.

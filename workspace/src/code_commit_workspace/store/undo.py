@@ -9,6 +9,7 @@ from typing import NamedTuple
 from code_commit_workspace.errors import Conflict, NotReady
 from code_commit_workspace.files.path_kinds import lexists
 from code_commit_workspace.git import GitError
+from code_commit_workspace.move.moving import Moved
 from code_commit_workspace.store.log import WRITERS, Entry, RunLog, links_of, now
 from code_commit_workspace.store.objects import State
 from code_commit_workspace.store.repository import LITERAL_PATHS
@@ -27,7 +28,8 @@ class Undone(NamedTuple):
     """What an undo or a redo of `run` did.
 
     `merged` are those of `paths` in which a person's changes stay, `replaced` those in which they
-    gave way. `left` are paths that changed while a process of the run ran, and stay.
+    gave way. `left` are paths that changed while a process of the run ran, and stay. What was at
+    the paths `already` was as wanted.
     """
 
     run: str
@@ -35,6 +37,7 @@ class Undone(NamedTuple):
     merged: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    already: tuple[str, ...] = ()
 
 
 def undo(
@@ -58,6 +61,8 @@ def undo(
         raise NotReady(f"nothing to undo: {run} changed no files")
     changes = RunChanges(store, log)
     links = links_of(log.entries)
+    if not links and not any(entry.by in WRITERS for entry in log.entries):
+        raise NotReady(f"nothing to undo: {run} changed no files")
     if not links:
         raise NotReady(f"nothing to undo: the changes of {log.run} are already undone")
     only = _below(links.keys(), below, log.run)
@@ -66,7 +71,7 @@ def undo(
         moved = changes.back("undo", only=only, force=force)
     except Conflict as conflict:
         raise NotReady(
-            f"files were changed since the run {log.run} wrote them, at the same places: "
+            f"you or a build changed files since the run {log.run} wrote them, at the same places: "
             f"{join_paths(conflict.paths, _NAMED)}",
             hint=f"nothing was undone; `code-commit undo {log.run} --force` replaces these "
             "changes, too, and `code-commit redo` brings them back",
@@ -82,6 +87,7 @@ def undo(
         merged=tuple(sorted(merged)),
         replaced=tuple(sorted(moved.replaced)),
         left=changes.left(),
+        already=_already(moved),
     )
 
 
@@ -106,7 +112,16 @@ def redo(store: Store, run: str | None) -> Undone:
         for path, (_, after) in moved.differences.items()
         if differ(store.state_of(after), entry.paths[path].before)
     ]
-    return Undone(log.run, tuple(sorted(moved.differences)), merged=tuple(sorted(merged)))
+    return Undone(
+        log.run,
+        tuple(sorted(moved.differences)),
+        merged=tuple(sorted(merged)),
+        already=_already(moved),
+    )
+
+
+def _already(moved: Moved) -> tuple[str, ...]:
+    return tuple(sorted(moved.versions.keys() - moved.differences.keys()))
 
 
 def finish_interrupted(store: Store) -> str | None:

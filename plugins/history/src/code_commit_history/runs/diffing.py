@@ -27,8 +27,8 @@ def diff(host: Host, arguments: argparse.Namespace) -> int:
         if log is None or not any(entry.paths for entry in log.entries):
             raise NotReady(
                 f"{folder.name} has no changes",
-                hint="it wrote nothing, or an earlier version of this program made it; "
-                "`code-commit runs` lists what each run changed",
+                hint="it wrote nothing, or its log is gone; `code-commit runs` lists what each run "
+                "changed",
             )
         if arguments.attempt is None:
             changes = RunChanges(project.store, log).net()
