@@ -367,7 +367,7 @@ def test_a_signal_leaves_the_files_as_they_were_or_undo_does(runs, signal, momen
     assert finished.exit_code == {"INT": 130, "KILL": -9}[signal]
     if (signal, moment) == ("KILL", "build"):
         assert runs.texts("a.txt") == ["bad\n"]
-        assert "was killed in a trial: a.txt moved back; " in runs.command("undo").stderr
+        assert "was killed: a.txt moved back; " in runs.command("undo").stderr
     else:
         assert read_summary(runs.project.run_folder)["files"] == []
     assert runs.texts("a.txt", "b.txt") == ["old\n", "old\n"]

@@ -234,7 +234,7 @@ def test_a_run_that_is_killed_in_a_trial_loses_nothing(run, project):
     assert run(killed).exit_code == -9
     assert project.read("old.txt") == "old\nand more\n"
     killed_run = project.run_folder.name
-    told = f"the run {killed_run} was killed in a trial: new.txt, old.txt moved back"
+    told = f"the run {killed_run} was killed: new.txt, old.txt moved back"
     assert told in run("given = 1").stderr
     assert (project.read("a.txt"), project.read("new.txt")) == ("new", "mine")
     assert not (project.root / "old.txt").exists()

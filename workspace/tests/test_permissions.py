@@ -133,7 +133,7 @@ def test_a_project_that_a_build_closed_is_an_error_in_words(root, no_privileges)
                 work()
     root.chmod(0o700)
     with Workspace.open(root, writes=True, private_folder="agent-config") as workspace:
-        assert workspace.recovered.startswith("the run run was killed in a trial: file moved back")
+        assert workspace.recovered.startswith("the run run was killed: file moved back")
     assert (root / "file").read_bytes() == b"old"
 
 

@@ -233,7 +233,7 @@ def test_a_run_that_is_killed_loses_nothing(project, long, moment):
     assert project.read("long.txt") == MERGED
     undone = project.command("undo")
     if moment == "trial":
-        assert f"the run {project.run_folder.name} was killed in a trial" in undone.stderr
+        assert f"the run {project.run_folder.name} was killed: " in undone.stderr
     else:
         assert undone.exit_code == 0
     assert project.read("long.txt") == LINES.replace("8", "eight")

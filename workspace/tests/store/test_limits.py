@@ -127,3 +127,13 @@ def test_a_file_that_grows_while_it_is_looked_at_is_kept(root, small, monkeypatc
     (root / "log.bin").write_bytes(b"one\n")
     monkeypatch.setattr(Git, "run", growing)
     assert "log.bin" in small.store.listing(small.store.look().tree)
+
+
+def test_a_file_that_a_command_makes_too_large_is_not_the_commands(root, small, plant):
+    plant(root, {"a": b"1"})
+    run = small.begin("run")
+    for size in (3 * MIB, 1):
+        with run.command() as written:
+            grow(root / "a", size)
+        assert written == []
+    assert run.net() == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -160,7 +161,9 @@ def test_what_a_person_writes_after_a_kill_in_a_trial_comes_back(root, opened, p
             run.log.add(Entry(by, now(), run.latest.tree))
     plant(root, {"a": b"mine", "own": b"mine"})
     with opened(root) as workspace:
-        assert workspace.recovered.startswith("the run run was killed in a trial: a, own moved")
+        assert workspace.recovered.startswith(
+            "the run run was killed: what changed since its last command began counts as the run's: a, own; a, own moved back; "
+        )
         assert contents(root) == {"a": b"1"}
         assert workspace.store.redo().paths == ("a", "own")
     assert contents(root) == {"a": b"mine", "own": b"mine"}
@@ -168,21 +171,45 @@ def test_what_a_person_writes_after_a_kill_in_a_trial_comes_back(root, opened, p
         assert workspace.recovered is None
 
 
-def test_what_stands_in_the_way_after_a_kill_in_a_trial_is_named(root, opened, plant):
-    plant(root, {"a": b"1", "b": b"1"})
+@pytest.mark.parametrize("obstacle", ["pipe", "work of a person", "damaged store"])
+def test_what_is_not_moved_back_after_a_kill_in_a_trial_is_named_once(
+    root, opened, plant, obstacle
+):
+    plant(root, {"a": b"1", "b": b"1", "c": b"1"})
     with opened(root) as workspace:
         run = workspace.begin("run")
         run.begin()
         run.log.add(Entry("trying", now()))
-        run.apply([Change("a", b"2"), Change("b", b"2")])
+        run.apply([Change("a", b"2"), Change("b", b"2"), Change("c", b"2")])
     (root / "a").unlink()
-    os.mkfifo(root / "a")
-    with pytest.raises(NotReady, match=r"^the trial in which the run run was killed .*: a cannot"):
-        opened(root)
-    assert (root / "b").read_bytes() == b"1"
-    (root / "a").unlink()
+    expected = {"b": b"1", "c": b"1"}
+    match obstacle:
+        case "pipe":
+            os.mkfifo(root / "a")
+            reason = (
+                "b, c moved back; `code-commit redo` brings that back; not moved back: a cannot be"
+            )
+        case "work of a person":
+            plant(root, {"a": b"mine"})
+            expected["a"] = b"mine"
+            reason = (
+                "b, c moved back; `code-commit redo` brings that back; "
+                "not moved back: changed by somebody else at the same places: a"
+            )
+        case _:
+            shutil.rmtree(root / "agent-config/.workspace/store.git")
+            plant(root, {"a": b"mine"})
+            expected = {"a": b"mine", "b": b"2", "c": b"2"}
+            reason = "not moved back: the store is incomplete: "
     with opened(root) as workspace:
-        assert workspace.recovered is None or "killed in a trial" in workspace.recovered
+        assert workspace.recovered.startswith(f"the run run was killed: {reason}")
+    if obstacle == "pipe":
+        (root / "a").unlink()
+    assert contents(root) == expected
+    with opened(root) as workspace:
+        assert workspace.recovered is None
+        if obstacle != "damaged store":
+            assert workspace.store.redo().paths == ("b", "c"), "all at once"
 
 
 @pytest.mark.parametrize("kind", ["pipe", "folder"])

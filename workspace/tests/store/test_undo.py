@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from code_commit_workspace import Change, Conflict, Git, NotReady, StoreLimits, Workspace
+from code_commit_workspace.store.log import Entry, now
 
 LINES = [b"%d\n" % number for number in range(20)]
 
@@ -519,6 +520,25 @@ def test_plain_undo_leaves_committed_work_alone_that_git_converts(root, workspac
     with pytest.raises(NotReady, match="are in the last commit"):
         workspace.store.undo(None)
     assert undo(workspace, "run") == ("a",)
+
+
+def test_plain_undo_leaves_work_alone_that_was_committed_after_a_kill(root, opened, plant, git):
+    plant(root, {"a": b"1"})
+    with opened(root) as workspace:
+        run = workspace.begin("run")
+        run.begin()
+        run.log.add(Entry("running", now(), run.latest.tree))
+    plant(root, {"a": b"mine", "own": b"mine"})
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "-m", "work")
+    with opened(root) as workspace:
+        assert workspace.recovered == (
+            "the run run was killed: what changed since its last command began counts as the "
+            "run's: a, own"
+        )
+        with pytest.raises(NotReady, match="are in the last commit"):
+            workspace.store.undo(None)
+    assert (root / "own").read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize("umask", [0o002, 0o077])

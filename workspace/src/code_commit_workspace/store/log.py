@@ -66,10 +66,10 @@ class Entry:
     `time` is in nanoseconds since 1970, `tree` is that of all files if they were looked at, and
     `paths` has what was written. `left` are paths that nobody undoes: they changed while a process
     ran, a person changed them, or they were too large when a command began. `since` is the number
-    of the first entry that is moved back, of the one that a redo takes back, or of the beginning
-    of a command or a trial. `lost` are paths where a
-    person's changes gave way. `merged` has what a writer saw and wrote, where a person changed the
-    file in between.
+    of the first entry that is moved back, of one that a redo takes back, or of the beginning of a
+    command or a trial. `lost` are paths where a person's changes gave way. `merged` has what a
+    writer saw and wrote, where a person changed the file in between. Entries that move files back
+    one by one have the same time: they are one move.
     """
 
     by: By
@@ -237,6 +237,8 @@ class RunLog:
                 _decoded(json.loads(line), self._home.parent.name)
                 for line in whole_lines.splitlines()
             ]
+            if any(not 0 <= entry.since <= number for number, entry in enumerate(entries)):
+                raise ValueError(entries)
         except _DAMAGE as error:
             raise NotReady(
                 f"the log {path} is damaged",
@@ -254,23 +256,24 @@ class Link(NamedTuple):
     change: Change
 
 
-def links_of(entries: Collection[Entry], *, since: int = 0) -> dict[str, list[Link]]:
+def links_of(entries: Sequence[Entry], *, since: int = 0) -> dict[str, list[Link]]:
     """Return, for each path, the changes that still stand: those that nothing moved back.
 
     Only entries from the number `since` on count.
     """
     links: dict[str, list[Link]] = defaultdict(list)
-    moved_back: dict[int, dict[str, list[Link]]] = {}  # by the number of the entry
+    moved_back: dict[int, dict[str, list[Link]]] = {}  # by the time of the move
     for number, entry in enumerate(entries):
         for path, change in entry.paths.items():
             if entry.by in WRITERS and number >= since:
                 links[path].append(Link(number, entry.by, change))
             elif entry.by in _BACK:
                 standing = [link for link in links[path] if link.number < entry.since]
-                moved_back.setdefault(number, {})[path] = links[path][len(standing) :]
+                moved_back.setdefault(entry.time, {})[path] = links[path][len(standing) :]
                 links[path] = standing
             elif entry.by == "redo":
-                links[path] += moved_back.get(entry.since, {}).get(path, [])
+                time_of_move = entries[entry.since].time
+                links[path] += moved_back.get(time_of_move, {}).get(path, [])
     return {path: of_path for path, of_path in links.items() if of_path}
 
 

@@ -112,11 +112,12 @@ class RunChanges:
             with self.lock, STOP.hold():
                 written += self.end_command(number)
 
-    def end_command(self, number: int) -> Collection[str]:
+    def end_command(self, number: int, time: int | None = None) -> Collection[str]:
         """Log what a command changed since it began with the entry `number`; return the paths.
 
         What the run wrote meanwhile is not the command's, nor are files that were too large to be
-        kept when it began. What other commands did counts for the one that ends first.
+        kept before or after it. What other commands did counts for the one that ends first. `time`
+        is that of the end, in nanoseconds since 1970; now, by default.
 
         Raises:
             NotReady: git fails, or the log cannot be written.
@@ -129,8 +130,9 @@ class RunChanges:
         begin = self.log.entries[number]
         after = self._look().tree
         changes: dict[str, Change] = {}
+        too_large = {*begin.left, *self.store.left_out}
         for path, change in self.store.differences(begin.tree, after).items():
-            if path in begin.left:
+            if path in too_large:
                 continue
             if path not in meanwhile:
                 changes[path] = change
@@ -138,7 +140,7 @@ class RunChanges:
                 changes[path] = Change(meanwhile[path], change.after)
         old = self.store.versions(change.before for change in changes.values())
         self.store.put(old.values())  # the user's git may delete its own objects
-        self.log.add(Entry("command", now(), after, changes, since=number))
+        self.log.add(Entry("command", time or now(), after, changes, since=number))
         self._wrote |= {path: change.after for path, change in changes.items()}
         return changes.keys()
 
@@ -193,6 +195,7 @@ class RunChanges:
         by: By,
         *,
         since: int = 0,
+        time: int | None = None,
         fallback: Mapping[str, Version | None] = MappingProxyType({}),
         seen: Mapping[str, Difference] = MappingProxyType({}),
     ) -> Moved:
@@ -216,7 +219,14 @@ class RunChanges:
                 if path in paths and not _same(state_of(base), paths[path].before)
             }
             self.store.put(version for path in merged for version in seen[path])
-            entry = Entry(by, now(), paths=paths, since=since, lost=moved.replaced, merged=merged)
+            entry = Entry(
+                by,
+                time or now(),
+                paths=paths,
+                since=since,
+                lost=moved.replaced,
+                merged=merged,
+            )
             self._remember({paths[path].before: before for path, (before, _) in versions.items()})
             line = self.log.line(entry)
             logged.append((entry, line))
@@ -297,8 +307,9 @@ class RunChanges:
         value names it.
 
         Raises:
-            Conflict: without `force`, changes of a person overlap; nothing was written.
-            NotReady: a file cannot be written; nothing was.
+            Conflict: an undo without `force`, and changes of a person overlap; nothing was written.
+            NotReady: a file cannot be written in an undo, or the store is damaged; nothing was
+                written.
         """
         links = {
             path: of_path
@@ -309,7 +320,8 @@ class RunChanges:
         versions = self.store.versions(
             link.change.before for of_path in links.values() for link in of_path
         )
-        choices = {path: partial(self._undone, of_path) for path, of_path in links.items()}
+        removals_first = sorted(links, key=lambda path: first[path] is not None)
+        choices = {path: partial(self._undone, links[path]) for path in removals_first}
         fallback: dict[str, Version | None] = {}
         if force:
             fallback = {path: versions[state] for path, state in first.items()}
@@ -333,9 +345,10 @@ class RunChanges:
         versions: dict[str, Difference] = {}
         replaced: frozenset[str] = frozenset()
         obstacles: list[str] = []
-        for path in sorted(choices, key=lambda path: fallback[path] is not None):  # removals first
+        time = now()
+        for path, choice in choices.items():
             try:
-                moved = self._move({path: choices[path]}, by, since=since, fallback=fallback)
+                moved = self._move({path: choice}, by, since=since, time=time, fallback=fallback)
             except NotReady as error:
                 obstacles.append(error.message)
                 continue
@@ -344,18 +357,18 @@ class RunChanges:
         return Moved(versions, replaced, tuple(obstacles))
 
     def redo(self, number: int) -> Moved:
-        """Take back the entry `number`, which moved files back.
+        """Take back the move of the entry `number`, which moved files back.
 
         Raises:
             Conflict: files were changed since at the same places; nothing was written.
             NotReady: a file cannot be written; nothing was.
         """
-        entry = self.log.entries[number]
-        paths = redoable(entry)
-        self._versions = self.store.versions(entry.paths[path].before for path in paths)
+        by = self.log.entries[number].by
+        moved = moved_by(self.log.entries, number)
+        self._versions = self.store.versions(change.before for change in moved.values())
         choices = {
-            path: partial(self._undone, [Link(number, entry.by, entry.paths[path])])
-            for path in paths
+            path: partial(self._undone, [Link(number, by, change)])
+            for path, change in moved.items()
         }
         return self._move(choices, "redo", since=number)
 
@@ -495,6 +508,16 @@ def redoable(entry: Entry) -> Collection[str]:
         case "trial":
             return entry.lost
     return ()
+
+
+def moved_by(entries: Sequence[Entry], number: int) -> dict[str, Change]:
+    """Return what a redo brings back of the move of the entry `number`."""
+    return {
+        path: entry.paths[path]
+        for entry in entries
+        if entry.time == entries[number].time
+        for path in redoable(entry)
+    }
 
 
 def differ(one: State | None, other: State | None) -> bool:

@@ -13,7 +13,13 @@ from code_commit_workspace.move.moving import Moved
 from code_commit_workspace.store.log import WRITERS, Entry, RunLog, links_of, now
 from code_commit_workspace.store.objects import State
 from code_commit_workspace.store.repository import LITERAL_PATHS
-from code_commit_workspace.store.run_changes import RunChanges, differ, redoable, unfinished
+from code_commit_workspace.store.run_changes import (
+    RunChanges,
+    differ,
+    moved_by,
+    redoable,
+    unfinished,
+)
 from code_commit_workspace.store.store import Store
 from code_commit_workspace.words import join_paths
 
@@ -106,11 +112,11 @@ def redo(store: Store, run: str | None) -> Undone:
             f"{join_paths(conflict.paths, _NAMED)}",
             hint="nothing was redone; move your changes away, then run `code-commit redo` again",
         ) from conflict
-    entry = log.entries[number]
+    wanted = moved_by(log.entries, number)
     merged = [
         path
         for path, (_, after) in moved.differences.items()
-        if differ(store.state_of(after), entry.paths[path].before)
+        if differ(store.state_of(after), wanted[path].before)
     ]
     return Undone(
         log.run,
@@ -125,39 +131,46 @@ def _already(moved: Moved) -> tuple[str, ...]:
 
 
 def finish_interrupted(store: Store) -> str | None:
-    """Move back the trial in which the latest run was killed, if it was.
+    """End the command and the trial in which the latest run was killed, if it was.
 
-    Return a sentence about that. What changed since its last command began counts as the command's.
+    Return a sentence about that. What changed since the command began counts as the command's.
+    What the trial wrote is moved back, unless a person changed it since at the same places.
 
     Raises:
-        NotReady: a file cannot be written.
+        NotReady: the log is damaged, or cannot be written.
     """
     log = next(store.logs.latest_first(), None)
     if log is None or not log.entries:
         return None
     changes = RunChanges(store, log)
+    sentences: list[str] = []
+    of_command: set[str] = set()
     for number in unfinished(log.entries, "running", "command"):
-        changes.end_command(number)
-    trials = unfinished(log.entries, "trying", "tried")
-    if not trials:
+        of_command.update(changes.end_command(number, log.entries[number].time))
+    if of_command:
+        paths = join_paths(sorted(of_command), _NAMED)
+        sentences.append(f"what changed since its last command began counts as the run's: {paths}")
+    if trials := unfinished(log.entries, "trying", "tried"):
+        moved = _move_trial_back(changes, trials[0])
+        for number in trials:
+            log.add(Entry("tried", now(), since=number))
+        if moved.differences:
+            paths = join_paths(sorted(moved.differences), _NAMED)
+            sentences.append(f"{paths} moved back; `code-commit redo` brings that back")
+        if moved.obstacles:
+            sentences.append(f"not moved back: {join_paths(moved.obstacles, _NAMED)}")
+    if not sentences:
         return None
-    # Not as a trial: a person may have worked since the kill, so a redo brings all of it back.
-    moved = changes.back("restore", since=trials[0])
-    if moved.obstacles:
-        raise NotReady(
-            f"the trial in which the run {log.run} was killed cannot be moved back: "
-            f"{join_paths(moved.obstacles, _NAMED)}",
-            hint="move that away, then run again",
-        )
-    for number in trials:
-        log.add(Entry("tried", now(), since=number))
-    if not moved.differences:
-        return None
-    paths = join_paths(sorted(moved.differences), _NAMED)
-    return (
-        f"the run {log.run} was killed in a trial: {paths} moved back; "
-        "`code-commit redo` brings that back"
-    )
+    return f"the run {log.run} was killed: {'; '.join(sentences)}"
+
+
+def _move_trial_back(changes: RunChanges, since: int) -> Moved:
+    """Move back what a trial wrote, but for files that a person changed at the same places."""
+    try:
+        # Not as a trial: a person may have worked since the kill, so a redo brings all of it back.
+        return changes.back("restore", since=since, force=False)
+    except NotReady as error:  # the store is damaged
+        return Moved({}, obstacles=(error.message,))
 
 
 def _latest(store: Store) -> RunLog:
@@ -220,10 +233,11 @@ def _latest_undo(store: Store, run: str | None) -> tuple[RunLog, int]:
             continue
         if latest and log.written < latest[0]:
             break
-        redone = {entry.since for entry in log.entries if entry.by == "redo"}
-        for number, entry in enumerate(log.entries):
+        entries = log.entries
+        redone = {entries[entry.since].time for entry in entries if entry.by == "redo"}
+        for number, entry in enumerate(entries):
             is_newer = latest is None or entry.time > latest[0]
-            if is_newer and number not in redone and redoable(entry):
+            if is_newer and entry.time not in redone and redoable(entry):
                 latest = entry.time, log, number
     if latest is None:
         whose = f" of the run {run}" if run else ""
