@@ -15,6 +15,7 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from code_commit.plugin_api import python_command
+from code_commit_testing.warm_client import KILL
 from code_commit_testing.warm_start import run_warm, warm_address, warm_command
 
 _INHERITED = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "COVERAGE_PROCESS_START")
@@ -237,7 +238,7 @@ class Project:
         address = None if cold else warm_address(environ)
         if address:
             command = warm_command(address, command)
-        return _ChildProcess(
+        process = _ChildProcess(
             command,
             cwd=cwd or self.root,
             env=environ,
@@ -245,6 +246,9 @@ class Project:
             stdout=stdout,
             stderr=stderr,
         )
+        if address:
+            process.kill_signal = KILL
+        return process
 
     def _environment_of_start(
         self, environ: Mapping[str, str] | None, plugins: Sequence[Path]
@@ -258,6 +262,12 @@ class Project:
 
 class _ChildProcess(subprocess.Popen[bytes]):
     """A process that ends with a test that fails; the `with` statement alone would wait for it."""
+
+    kill_signal = signal.SIGKILL
+
+    def kill(self) -> None:
+        """Kill the process. The fork of a warm process has ended when `wait` returns, too."""
+        self.send_signal(self.kill_signal)
 
     def __exit__(self, kind: type[BaseException] | None, *error: Any) -> None:  # noqa: PYI036 - passed on
         """Kill the process after an exception, and wait for it."""

@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 
+KILL = signal.SIGUSR2  # kills the process: nothing can pass SIGKILL on
 _PASSED_ON = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1)
 
 
@@ -42,6 +43,7 @@ def main() -> None:
     connection, pid = ask(address, command, os.getcwd(), os.environ, 0, 1, 2)  # noqa: PTH109 - no pathlib here
     for number in _PASSED_ON:
         signal.signal(number, lambda number, _frame: os.kill(pid, number))
+    signal.signal(KILL, lambda *_: os.kill(pid, signal.SIGKILL))
     os.closerange(0, 3)  # or the other ends would not see that the command closes its own
     code = exit_code_from(connection)
     if code < 0:
