@@ -116,7 +116,7 @@ def test_what_somebody_restored_or_brought_back_is_said(project, change) -> None
     assert ended(project.command("undo")) == (
         0,
         "",
-        f"the files of {run} already are as they were before it\n",
+        f"the files of {run} are already as they were before it\n",
     )
     assert json.loads((project.root / "logs" / run / "run.json").read_text())["undone"] == [
         "a.txt",
@@ -129,7 +129,7 @@ def test_what_somebody_restored_or_brought_back_is_said(project, change) -> None
     assert ended(project.command("redo")) == (
         0,
         "",
-        f"the files of {run} already are as they were before they were restored\n",
+        f"the files of {run} are already back\n",
     )
 
 

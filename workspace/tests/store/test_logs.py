@@ -70,6 +70,8 @@ DAMAGE = {
     "of the private folder": plan("agent-config/config.toml"),
     "not a name": plan("a\0b"),
     "no text": plan("\ud800"),
+    "since a later entry": '{"by": "redo", "time": 1, "since": 9}',
+    "since before the first entry": '{"by": "redo", "time": 1, "since": -1}',
     "lost that was not written": '{"by": "trial", "time": 1, "lost": ["a"]}',
     "merged above": '{"by": "response", "time": 1, "merged": {"../x": [null, null]}}',
     "here": plan("./a"),

@@ -439,6 +439,10 @@ def test_plain_undo_takes_back_the_latest_run_and_then_the_one_before(root, work
         workspace.store.redo("run-3")
     with pytest.raises(NotReady, match="nothing to undo: run-3 changed no files"):
         workspace.store.undo("run-3")
+    with workspace.begin("run-4").command():
+        pass
+    with pytest.raises(NotReady, match="nothing to undo: run-4 changed no files"):
+        workspace.store.undo("run-4")
 
 
 @pytest.mark.parametrize("reverted", ["all", "a"])

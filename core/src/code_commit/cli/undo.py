@@ -147,9 +147,7 @@ def redo(host: CommandHost, arguments: Namespace) -> int:
     if redone.paths:
         host.out.note(f"brought back {count_of(len(redone.paths), 'file')} of {redone.run}")
     else:
-        host.out.note(
-            f"the files of {redone.run} already are as they were before they were restored"
-        )
+        host.out.note(f"the files of {redone.run} are already back")
     _print_paths(host, redone)
     return ExitCode.REACHED
 
@@ -159,7 +157,7 @@ def _print(host: CommandHost, undone: Undone) -> None:
     if undone.paths:
         host.out.note(f"restored {count_of(len(undone.paths), 'file')} from before {undone.run}")
     else:
-        host.out.note(f"the files of {undone.run} already are as they were before it")
+        host.out.note(f"the files of {undone.run} are already as they were before it")
     _print_paths(host, undone)
     if commit := _commit_of(host.root / LOGS / undone.run):
         host.out.note(f"hint: the commit {commit} stays; {_how_to_revert(undone.paths)}")

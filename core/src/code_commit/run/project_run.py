@@ -447,27 +447,28 @@ class ProjectRun:
     def _report_applied(self, changes: Sequence[Change], moved: Moved) -> Collection[str]:
         """Log the applied changes; return the files in which a person's changes stay, too."""
         contents = {change.path: change.content for change in changes}
-        with_persons = [
+        differences = moved.differences
+        with_a_persons = {
             path
             for path, (_, after) in moved.versions.items()
             if after is not None and after.content != contents[path]
-        ]
-        merged = tuple(path for path in with_persons if path in moved.differences)
+        }
+        merged = tuple(path for path in differences if path in with_a_persons)
         written = tuple(
             path
             for path, content in contents.items()
-            if content is not None and (path in merged or path not in with_persons)
+            if content is not None and (path in differences or path not in with_a_persons)
         )
-        deleted = tuple(path for path in moved.differences if contents[path] is None)
+        deleted = tuple(path for path in differences if contents[path] is None)
         diff = None
-        if self.keeps_diffs and moved.differences:
+        if self.keeps_diffs and differences:
             name = numbered(self.models.log.last_number, "changes.diff")
             diff = self._keep_diff(name, self.changes.latest_diff)
         if written or deleted:
             self.emit(events.ChangesApplied(written, deleted, diff=diff, merged=merged))
         for text in self.workspace.executed(written):
             self.log.add_warning(text)
-        return with_persons
+        return with_a_persons
 
     def _tree_lock(self) -> AbstractContextManager[object]:
         """Return the lock of the files; a workflow that does not write needs none."""

@@ -51,7 +51,7 @@ class Replacements:
         }
         self.merged |= merged - unchanged
         self._before = before | self._before
-        # Neither is a file removed that was never there, nor is a person's change the response's.
+        # A file that was never there is not removed, and a person's change is not the response's.
         self._latest |= {
             path: change
             for path, change in latest.items()

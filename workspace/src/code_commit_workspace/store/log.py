@@ -238,7 +238,7 @@ class RunLog:
                 for line in whole_lines.splitlines()
             ]
             if any(not 0 <= entry.since <= number for number, entry in enumerate(entries)):
-                raise ValueError(entries)
+                raise ValueError("an entry names one that comes later")
         except _DAMAGE as error:
             raise NotReady(
                 f"the log {path} is damaged",

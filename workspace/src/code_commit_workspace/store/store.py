@@ -193,7 +193,7 @@ class Store:
         command = [*_DIFF, *options, put_tree(befores), put_tree(afters), "--"]
         try:
             return self._repository.run(command, most=most)
-        except GitError:
+        except GitError:  # git names one object; if the store lacks some, this says so
             self._contents({state.blob for state in (*befores.values(), *afters.values())})
             raise
 

@@ -63,12 +63,10 @@ def undo(
             f"{run} is too old to undo: an earlier version of this program made it",
             hint="restore its files from git",
         )
-    if log is None:
+    if log is None or not any(entry.by in WRITERS and entry.paths for entry in log.entries):
         raise NotReady(f"nothing to undo: {run} changed no files")
     changes = RunChanges(store, log)
     links = links_of(log.entries)
-    if not links and not any(entry.by in WRITERS for entry in log.entries):
-        raise NotReady(f"nothing to undo: {run} changed no files")
     if not links:
         raise NotReady(f"nothing to undo: the changes of {log.run} are already undone")
     only = _below(links.keys(), below, log.run)
